@@ -10,8 +10,21 @@ type Backend struct {
 	Settings map[string]string
 	// Sensitive names the settings that are secrets, or may hold one.
 	Sensitive map[string]bool
+	// From has the settings that are not the block's, by name, once they are complete.
+	From map[string]Given `json:"-"`
+	// Sure are the values of settings in the environment and on the command line, by
+	// name, also where another one comes before them.
+	Sure map[string][]string `json:"-"`
 	// Source is the place of the block.
 	Source state.Source
+}
+
+// Given is how a setting was given that is not the block's.
+type Given struct {
+	// By is an environment variable, a flag, or the name of a file.
+	By string
+	// File reports that it is a file.
+	File bool
 }
 
 // Secrets are the values that must not be shown or kept.

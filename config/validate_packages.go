@@ -39,8 +39,10 @@ func (c checker) packageRepository(path, repository string) {
 		c.errorf(path, "Invalid package repository", "%s is no address that begins with https:// or http://. %s", c.show(path, repository), form)
 	case u.User != nil:
 		c.errorf(path, "Credentials in an address", "The repository's address has a user or password in it, which everybody on the hosts could read. On hosts with apt put them into /etc/apt/auth.conf.d; otherwise let the mirror be read without.")
-	case u.RawQuery != "" || u.Fragment != "":
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		c.errorf(path, "Invalid package repository", "%s has something behind its path. %s", c.show(path, repository), form)
+	case Unfetchable(u.Hostname()) != "":
+		c.errorf(path, "Invalid package repository", "The host of %s %s. Every host of the cluster fetches from this address, also while a plan is made. %s", c.show(path, repository), Unfetchable(u.Hostname()), form)
 	}
 }
 

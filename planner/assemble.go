@@ -18,10 +18,10 @@ type Draft struct {
 	// Turns are edges that bring steps into an order and no more: where a step is
 	// left out, who waited for its turn behind it goes on without it.
 	Turns map[state.Address][]state.Address
-	// Closes says which step makes what another one takes away again, or makes a node
+	// Closes says which steps make what another one takes away again, or make a node
 	// ready that another one lets pods in to, by the latter: that one is in a part of a
-	// plan where the former is, whoever it waits for.
-	Closes map[state.Address]state.Address
+	// plan where any of the former is, whoever it waits for.
+	Closes map[state.Address][]state.Address
 	// Serves has the steps that are there for what needs them alone, as the snapshot
 	// before a member leaves is: nobody wants them in a part of a plan without that.
 	Serves map[state.Address]bool
@@ -173,6 +173,7 @@ func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 					case exists[n]:
 						seen[n] = true
 						needs = append(needs, n)
+					case steps[i].Finally: // what the missing step would have waited for needs no cleaning up
 					default:
 						seen[n] = true
 						visit(n)
@@ -188,7 +189,7 @@ func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 
 // selectSteps keeps the steps that a selector matches, everything they need, and what
 // closes any of that.
-func selectSteps(steps []Step, selectors []Selector, closes map[state.Address]state.Address) []Step {
+func selectSteps(steps []Step, selectors []Selector, closes map[state.Address][]state.Address) []Step {
 	byID := map[state.Address]*Step{}
 	for i := range steps {
 		byID[steps[i].ID] = &steps[i]
@@ -210,24 +211,24 @@ func selectSteps(steps []Step, selectors []Selector, closes map[state.Address]st
 		}
 	}
 	return slices.DeleteFunc(steps, func(s Step) bool {
-		opens, closer := closes[s.ID]
-		return !keep[s.ID] && (!closer || !keep[opens])
+		return !keep[s.ID] && !slices.ContainsFunc(closes[s.ID], func(opens state.Address) bool { return keep[opens] })
 	})
 }
 
 // excludeSteps drops the steps that a selector matches, and everything that needs them.
-// What closes a step goes with that one, and not with others that it waits for.
-func excludeSteps(steps []Step, selectors []Selector, closes map[state.Address]state.Address) []Step {
+// What closes steps goes with the last of them, and not with others that it waits for.
+func excludeSteps(steps []Step, selectors []Selector, closes map[state.Address][]state.Address) []Step {
 	gone := map[state.Address]bool{}
 	for more := true; more; {
 		more = false
 		for _, s := range steps {
-			needs := s.Needs
+			isGone := func(n state.Address) bool { return gone[n] }
+			out := slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(s.ID) })
 			if opens, closer := closes[s.ID]; closer {
-				needs = []state.Address{opens}
+				out = out || all(opens, isGone)
+			} else {
+				out = out || slices.ContainsFunc(s.Needs, isGone)
 			}
-			out := slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(s.ID) }) ||
-				slices.ContainsFunc(needs, func(n state.Address) bool { return gone[n] })
 			if out && !gone[s.ID] {
 				gone[s.ID], more = true, true
 			}
@@ -242,7 +243,7 @@ func (d Draft) dropServants(steps []Step, asked []Selector) []Step {
 	needed := map[state.Address]bool{}
 	for _, s := range steps {
 		for _, n := range s.Needs {
-			needed[n] = needed[n] || d.Closes[s.ID] != n
+			needed[n] = needed[n] || !slices.Contains(d.Closes[s.ID], n)
 		}
 	}
 	idle := func(s Step) bool {
@@ -255,8 +256,13 @@ func (d Draft) dropServants(steps []Step, asked []Selector) []Step {
 	}
 	return slices.DeleteFunc(steps, func(s Step) bool {
 		opens, closer := d.Closes[s.ID]
-		return gone[s.ID] || closer && gone[opens]
+		return gone[s.ID] || closer && all(opens, func(n state.Address) bool { return gone[n] })
 	})
+}
+
+// all reports whether each of the steps is one of those.
+func all(steps []state.Address, those func(state.Address) bool) bool {
+	return !slices.ContainsFunc(steps, func(n state.Address) bool { return !those(n) })
 }
 
 // leftOut names what was left out although no selector means it, since it needs

@@ -88,7 +88,7 @@ func TestAssembleCloses(t *testing.T) {
 	serves := map[state.Address]bool{made: true}
 	d := planner.Draft{
 		Edges:  map[state.Address][]state.Address{at("a", "join"): {made}, at("b", "join"): {made}, gone: {at("a", "join"), at("b", "join")}},
-		Closes: map[state.Address]state.Address{gone: made},
+		Closes: map[state.Address][]state.Address{gone: {made}},
 	}
 	for _, id := range []state.Address{made, at("a", "join"), at("b", "join"), gone, at("c", "other")} {
 		d.Steps = append(d.Steps, planner.Step{ID: id, Phase: id.Phase, Target: id.Target, Operations: planner.Operations{planner.RemovePods{}}})

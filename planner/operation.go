@@ -460,6 +460,12 @@ type (
 	DeleteToken struct {
 		Token state.Pending `json:"token"`
 	}
+
+	// DeleteJoinTokens deletes all tokens that were made for a join (IsJoinToken), by this
+	// run or an earlier one, but for those with the IDs in Keep.
+	DeleteJoinTokens struct {
+		Keep []string `json:"keep,omitempty"`
+	}
 )
 
 // CordonAnnotation is the annotation of a node that was made unschedulable for
@@ -524,6 +530,7 @@ var operations = []Operation{
 	CreateToken{},
 	UploadCerts{},
 	DeleteToken{},
+	DeleteJoinTokens{},
 	Wait{},
 }
 
@@ -568,7 +575,7 @@ func WritesHost(op Operation) bool {
 // IsAPIOperation reports whether the operation writes to the API.
 func IsAPIOperation(op Operation) bool {
 	switch op.(type) {
-	case ApplyObject, DeleteObject, PatchNode, RestartPods, Cordon, Drain, CreateToken, DeleteToken:
+	case ApplyObject, DeleteObject, PatchNode, RestartPods, Cordon, Drain, CreateToken, DeleteToken, DeleteJoinTokens:
 		return true
 	}
 	return false

@@ -220,6 +220,9 @@ func (DeleteToken) DoneWhen() string {
 }
 
 // DoneWhen is how it is told to be already done.
+func (DeleteJoinTokens) DoneWhen() string { return "there is no token for joining" }
+
+// DoneWhen is how it is told to be already done.
 func (o Wait) DoneWhen() string { return waitDone(o) }
 
 // packagesDone: dnf has no holds, and takes off by itself what came along.

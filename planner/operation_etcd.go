@@ -13,6 +13,22 @@ type SnapshotEtcd struct {
 	// Keep is how many of the cluster's snapshots stay in the folder, this one
 	// among them; 0 for all.
 	Keep int `json:"keep,omitempty"`
+	// Quota is how large etcd lets a database become, in bytes, where the configuration
+	// says it; 0 for etcd's own default. A snapshot of more than twice as much is refused.
+	Quota int64 `json:"quota,omitempty"`
+}
+
+// EtcdQuota is how large etcd lets a database become unless it is told otherwise, in bytes
+// (quota-backend-bytes of etcd 3.5 and 3.6).
+const EtcdQuota = 2 << 30
+
+// Most returns how large a snapshot may be, in bytes. The database may be somewhat larger
+// than its quota.
+func (s SnapshotEtcd) Most() int64 {
+	if s.Quota <= 0 {
+		return 2 * EtcdQuota
+	}
+	return 2 * min(s.Quota, 1<<50)
 }
 
 // Op is the name in JSON.

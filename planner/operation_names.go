@@ -232,6 +232,12 @@ func (DeleteToken) Op() string { return "delete_token" }
 // Summary is one line for the progress display.
 func (DeleteToken) Summary() string { return "delete the bootstrap token" }
 
+// Op names the kind of operation.
+func (DeleteJoinTokens) Op() string { return "delete_join_tokens" }
+
+// Summary says in one line what is done.
+func (DeleteJoinTokens) Summary() string { return "delete bootstrap tokens for joining that are left" }
+
 // Op is the name in JSON.
 func (Wait) Op() string { return "wait" }
 

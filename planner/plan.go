@@ -97,6 +97,9 @@ type Step struct {
 	Via state.Target `json:"via,omitzero"`
 	// Needs are steps that must be done before, in order and each once.
 	Needs []state.Address `json:"needs,omitempty"`
+	// Finally says that the step runs whatever became of its needs, and also when the run is
+	// stopped, if any of them was begun.
+	Finally bool `json:"finally,omitempty"`
 	// Limits are names of which only so many steps may run at once; see Plan.Limits.
 	Limits []string `json:"limits,omitempty"`
 	// Expect holds the digest of each file (FileExpectation) and object

@@ -43,6 +43,9 @@ type API interface {
 	UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error)
 	// DeleteToken deletes the token's Secret; a token that does not exist is no error.
 	DeleteToken(ctx context.Context, token state.Secret) error
+	// DeleteJoinTokens deletes the bootstrap tokens that were made for joins
+	// (planner.IsJoinToken) but those with the IDs in keep.
+	DeleteJoinTokens(ctx context.Context, keep []string) error
 	// Lease reads a lease; nil when there is none.
 	Lease(ctx context.Context, name string) (*Lease, error)
 	// PutLease makes a lease whose Version is empty, and replaces that version of
@@ -126,13 +129,27 @@ type Issuer interface {
 	// Kubeconfig makes a kubeconfig for the operator, signed like WriteKubeconfig.
 	// The key is made here, and no host sees it. contents are what the operation
 	// refers to (planner.References).
-	Kubeconfig(ctx context.Context, signer Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (state.Secret, error)
-	// ReadKubeconfig fetches a host's kubeconfig with what is secret in it.
-	ReadKubeconfig(ctx context.Context, from Host, path string) (state.Secret, error)
+	Kubeconfig(ctx context.Context, signer Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (ClientAccess, error)
+	// ReadKubeconfig fetches the credentials in a host's kubeconfig. It fails with a
+	// *kubeconfig.ForeignError when the file sets what kubeadm does not write there.
+	ReadKubeconfig(ctx context.Context, from Host, path string) (ClientAccess, error)
 	// ImportSecrets brings the operator's files to a host.
 	ImportSecrets(ctx context.Context, on Host, op planner.ImportSecrets, batch Batch) (Outcome, error)
 	// BundleTrust puts certificates, or public keys, of a host's files together into one.
 	BundleTrust(ctx context.Context, on Host, op planner.BundleTrust, batch Batch) (Outcome, error)
+}
+
+// ClientAccess is all that the operator gets of a kubeconfig: values, and no file that
+// someone else has written. CA, Certificate and Key are PEM without anything between
+// the blocks.
+type ClientAccess struct {
+	// Server is the URL that the kubeconfig names.
+	Server               string
+	CA, Certificate, Key state.Secret
+	// Trusted are the certificates in CA.
+	Trusted []state.CertificateInfo
+	// Client is the certificate of the client.
+	Client state.CertificateInfo
 }
 
 // Access opens a cluster's API and etcd through a host that is one of its control planes.

@@ -158,6 +158,17 @@ func (f *Fence) superseded(there *Lease) error {
 	return &Error{Kind: ErrSuperseded, Do: "go on with the cluster", Cause: cause}
 }
 
+// later refuses to take the lease of a later run of the same state. Where that run is
+// silent it has ended, and this one goes by a state that does not know it.
+func (f *Fence) later(there *Lease) error {
+	if f.Clock.Now().Sub(there.Renewed) < there.Duration {
+		return f.superseded(there)
+	}
+	return &Error{Kind: ErrSuperseded, Do: "change the cluster", Cause: fmt.Errorf("its lease is of run %d by %s, whose last sign of life was at %s, and this is run %d of the same state: the state here is older than that run. "+
+		"Put back the state that the run has written, or run the same command in the folder where it ran. When it is certain that it does not run any more, and its state is lost, "+
+		"kubectl -n kube-system delete lease %s ends its claim", there.Token, Sanitize(there.Who, 128), stamp(there.Renewed), f.Mine.Token, there.Name)}
+}
+
 // take gets the lease: when nobody has it, when its holder is known to have
 // ended, or when it shows no sign of life for as long as a lease is good, by
 // this machine's clock alone.
@@ -184,8 +195,8 @@ func (f *Fence) mayTake(ctx context.Context, a API, there *Lease) error {
 	switch {
 	case there.Run == f.Mine.Run, there.Run == f.Dead && there.Who == f.Mine.Who:
 		return nil
-	case there.Lineage == f.Mine.Lineage && there.Token > f.Mine.Token:
-		return f.superseded(there)
+	case there.Lineage == f.Mine.Lineage && there.Token > f.Mine.Token && state.CountableRun(there.Token):
+		return f.later(there)
 	case f.Clock.Now().Sub(there.Renewed) < there.Duration:
 		return f.heldBy(there)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,8 @@ func TestFenceTakes(t *testing.T) {
 			return l
 		}, false, providers.ErrHeld, false},
 		{"one of a later run", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 6, time.Hour) }, false, providers.ErrSuperseded, false},
+		{"one with a number that no run has", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", math.MaxInt64, time.Hour) }, false, nil, true},
+		{"one with such a number and a sign of life", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", math.MaxInt64, 0) }, false, providers.ErrHeld, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -245,4 +248,21 @@ func TestFenceSays(t *testing.T) {
 	}
 	l.there, s.now = nil, s.now.Add(time.Minute)
 	says(f, "cannot go on with the cluster: its lease kubewright was deleted while it ran. See that no other run is at work on the cluster, and plan again")
+}
+
+// TestFenceOfOlderState: who meets the lease of a later run that has ended is told that
+// the state here is the older one, and what to do.
+func TestFenceOfOlderState(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.now = time.Unix(1e9, 0)
+	for ago, want := range map[time.Duration]string{
+		time.Hour:   "the state here is older than that run. Put back the state that the run has written",
+		time.Second: "eve@desk has taken its lease (run other)",
+	} {
+		err := (&leases{there: held(s, "other", "eve@desk", 6, ago)}).fence(s, "mine", 5).Hold(t.Context(), cp1)
+		if !errors.Is(err, providers.ErrSuperseded) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s ago: got %v, want %q", ago, err, want)
+		}
+	}
 }

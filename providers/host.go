@@ -44,6 +44,10 @@ type Batch struct {
 	// Token is the run's; a host refuses one lower than the highest it has seen
 	// (ErrSuperseded) and remembers a higher one before the first operation.
 	Token int64
+	// Void is a token that does not count, where the host was seen to have one: exactly
+	// that one may be higher than Token, and is replaced. The highest number that there
+	// is stands for all that are higher. Zero allows none.
+	Void int64
 	// Run tells two runs apart that have the same token, because they were planned
 	// side by side: a host accepts the one that came first. Empty for any.
 	Run string

@@ -82,6 +82,8 @@ type Run struct {
 	Token   int64
 	ID      string
 	Lineage string
+	// Void are the tokens of hosts that do not count, and that Token may replace.
+	Void map[state.Target]int64
 	// Output finds an output of a step that was done before.
 	Output func(state.Pending) (Output, bool)
 }

@@ -61,6 +61,8 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 			return nil
 		}
 		do = func(ctx context.Context, a API) error { return a.DeleteToken(ctx, token) }
+	case planner.DeleteJoinTokens:
+		do = func(ctx context.Context, a API) error { return a.DeleteJoinTokens(ctx, op.Keep) }
 	default:
 		return fmt.Errorf("internal error: nobody performs operation %s", op.Op())
 	}

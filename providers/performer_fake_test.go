@@ -274,6 +274,11 @@ func (a *fakeAPI) DeleteToken(_ context.Context, s state.Secret) error {
 	return pop(&a.apiErrs)
 }
 
+func (a *fakeAPI) DeleteJoinTokens(_ context.Context, keep []string) error {
+	a.say("delete tokens for joining but %v", keep)
+	return pop(&a.apiErrs)
+}
+
 func (a *fakeAPI) Drain(_ context.Context, op planner.Drain, log func(string)) error {
 	log("evicting \x1b[31m")
 	return pop(&a.apiErrs)

@@ -85,7 +85,7 @@ func (w *work) startAgain(ctx context.Context) string {
 	if len(w.kept) == 0 {
 		return "Nothing is stopped here. " + goesOn
 	}
-	b := Batch{Token: w.run.Token, Run: w.run.ID, Lineage: w.run.Lineage, Contents: map[string]state.Secret{}}
+	b := Batch{Token: w.run.Token, Run: w.run.ID, Lineage: w.run.Lineage, Void: w.run.Void[w.own()], Contents: map[string]state.Secret{}}
 	var names []string
 	for _, f := range w.kept {
 		as := w.written(f.path)

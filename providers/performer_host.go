@@ -22,7 +22,7 @@ func (w *work) batch(ops []planner.Operation) Batch {
 		}
 		own[i] = op
 	}
-	return Batch{Token: w.run.Token, Run: w.run.ID, Lineage: w.run.Lineage, Expect: w.expected(ops), Operations: own}
+	return Batch{Token: w.run.Token, Run: w.run.ID, Lineage: w.run.Lineage, Void: w.run.Void[w.own()], Expect: w.expected(ops), Operations: own}
 }
 
 // expected are the files that operations overwrite and that nobody may have

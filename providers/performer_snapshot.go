@@ -126,7 +126,7 @@ func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op p
 	}
 	var digest snapshots.Digest
 	if err == nil {
-		digest, err = snapshots.Write(path, &counted{Reader: stream, hear: hear})
+		digest, err = snapshots.Write(path, &counted{Reader: stream, most: op.Most(), hear: hear})
 	}
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("cannot keep a snapshot of etcd as %s: %w", path, err)
@@ -137,16 +137,23 @@ func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op p
 	return Snapshot{File: snapshots.File{Name: name, Path: path}, Digest: digest, Member: stream.Member}, nil
 }
 
-// counted tells how much of a stream has been read; nobody where hear is nil.
+// counted tells how much of a stream has been read; nobody where hear is nil. It breaks
+// off a stream of more than most bytes, which would fill the operator's disk.
 type counted struct {
 	io.Reader
+	most     int64
 	received int64
 	hear     func(op int, line string)
 }
 
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
-	if c.received += int64(n); c.hear != nil {
+	if c.received += int64(n); c.received > c.most {
+		return 0, &Error{Kind: ErrProtocol, Do: "accept a snapshot of etcd", Cause: WithRemedy(
+			fmt.Errorf("the member sends more than %.0f MiB, which is twice etcd's quota", mebibytes(c.most)),
+			"if etcd's database is as large, give its quota as arg quota-backend-bytes in etcd { }. Otherwise take the member's host for compromised until you know better")}
+	}
+	if c.hear != nil {
 		c.hear(0, fmt.Sprintf("received %.1f MiB", mebibytes(c.received)))
 	}
 	return n, err

@@ -112,6 +112,39 @@ func TestOlderSnapshotsStay(t *testing.T) {
 	}
 }
 
+// A member that sends more than etcd holds does not fill the disk, and is not asked again.
+func TestSnapshotWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		op   planner.SnapshotEtcd
+		want string
+	}{
+		"of a small quota": {planner.SnapshotEtcd{Cluster: "prod", Quota: 4 << 20}, "the member sends more than 8 MiB, which is twice etcd's quota"},
+	} {
+		s := newScene()
+		s.snapshots = t.TempDir()
+		s.streams = []io.Reader{endless{}, endless{}}
+		_, err := s.perform(t, providers.Run{}, c.op)
+		if !errors.Is(err, providers.ErrProtocol) || !strings.Contains(err.Error(), c.want) || !strings.Contains(providers.RemedyOf(err), "quota-backend-bytes") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if entries, _ := os.ReadDir(s.snapshots); len(entries) != 0 || len(s.streams) != 1 {
+			t.Errorf("%s: the folder holds %v, and %d streams are left", name, entries, len(s.streams))
+		}
+	}
+	if most := (planner.SnapshotEtcd{}).Most(); most != 4<<30 {
+		t.Errorf("without a quota of its own it may have %d bytes", most)
+	}
+}
+
+// endless is a stream without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
 // A stream that stays broken is given up, and a disk that takes nothing is not
 // tried twice. Neither leaves a file.
 func TestSnapshotEtcdFails(t *testing.T) {

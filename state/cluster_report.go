@@ -68,10 +68,18 @@ const ClusterInfoKey = "kubeconfig"
 // KubeProxyConfig is the ConfigMap that kube-proxy reads when it starts (kubeadm).
 var KubeProxyConfig = ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kube-proxy"}
 
+// RunLease says which run has a cluster's lease.
+type RunLease struct {
+	Lineage string
+	Token   int64
+}
+
 // ClusterReport is what API and etcd of one cluster show.
 type ClusterReport struct {
 	// Version is the API server's gitVersion.
 	Version string
+	// Lease is that of a run: one that is at work, or was cut short. Nil when there is none.
+	Lease *RunLease
 	// Objects holds those asked for that exist; managedFields are left out.
 	Objects map[ObjectRef]Value
 	// InfoCAs are those that nodes which join find in cluster-info, in order, where that
@@ -96,6 +104,8 @@ type ClusterReport struct {
 	// StaleProxies are the nodes, in order, whose pod of kube-proxy was made before the
 	// ConfigMap KubeProxyConfig was last written, where that was asked for.
 	StaleProxies []string
+	// JoinTokens are the IDs of the bootstrap tokens that were made for joins, in order.
+	JoinTokens []string
 	// Deprecated are APIs that go and that any API server was asked for, where that
 	// was asked; DeprecatedUnread tells of API servers that did not answer.
 	Deprecated       []DeprecatedAPI

@@ -8,10 +8,12 @@ import (
 	"slices"
 )
 
-// Key keys the fingerprints of secrets. It is made once, at random, with a
-// state's lineage, and lies nowhere but in the state file: without it a
-// fingerprint says nothing about a secret, however short that is. No verb of
-// fmt prints it.
+// Key keys the fingerprints of secrets, and authenticates saved plans. It is made
+// once, at random, with a state's lineage, and lies nowhere but in the state file:
+// without it a fingerprint says nothing about a secret, however short that is. With
+// it a short secret can be guessed: fingerprints are not stretched, since a plan makes
+// one of each sensitive value on each node, and those that states hold have to stay
+// valid. No verb of fmt prints it.
 type Key struct{ secret Secret }
 
 // NewKey reads a key as State.FingerprintKey has it; "" is no key.

@@ -259,6 +259,9 @@ type Marks struct {
 	// setting, as far as it is to be put back ("" when nothing did).
 	Owned  []string          `json:"owned,omitempty"`
 	Before map[string]string `json:"before,omitempty"`
+	// Unreadable says which of the files could not be read, and why; nothing else of
+	// these marks is known then.
+	Unreadable string `json:"-"`
 }
 
 // Secret is bytes that stay in memory. No verb of fmt and no encoder prints

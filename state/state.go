@@ -10,12 +10,12 @@ import (
 const FormatVersion = 1
 
 // State is what the state file holds: what kubewright owns and remembers. It
-// never holds a secret.
+// holds no secret but FingerprintKey.
 type State struct {
 	FormatVersion int    `json:"format_version"`
 	Lineage       string `json:"lineage"`
-	// FingerprintKey keys the fingerprints of secrets; see Key. It is hex of 32
-	// random bytes, made with the lineage and never shown.
+	// FingerprintKey keys the fingerprints of secrets, and authenticates saved plans; see
+	// Key. It is hex of 32 random bytes, made with the lineage and never shown.
 	FingerprintKey string `json:"fingerprint_key,omitempty"`
 	Serial         int64  `json:"serial"`
 	ToolVersion    string `json:"tool_version"`

@@ -46,7 +46,12 @@ type team struct {
 // newTeam has a cluster that runs, and a change to it that nobody has applied.
 func newTeam(t *testing.T) *team {
 	t.Helper()
-	m := &team{server: httptestserver.New(t)}
+	return newTeamAt(t, httptestserver.New(t))
+}
+
+func newTeamAt(t *testing.T, server *httptestserver.Server) *team {
+	t.Helper()
+	m := &team{server: server}
 	m.server.Password = "correct-horse-battery"
 	f := newFolder(t, backendBlock(m.server)+crashConfig)
 	m.shared = &shared{t, mustReopen(t, f), f}
@@ -60,7 +65,10 @@ func newTeam(t *testing.T) *team {
 func (m *team) as(f folder, who string, args ...string) (*cli.Env, func() string) {
 	env, printed := m.operator(f, who, args...)
 	env.Getenv = func(name string) string {
-		if name == "KUBEWRIGHT_HTTP_PASSWORD" {
+		switch name {
+		case "KUBEWRIGHT_HTTP_ADDRESS":
+			return m.server.URL
+		case "KUBEWRIGHT_HTTP_PASSWORD":
 			return m.server.Password
 		}
 		return ""
@@ -201,7 +209,7 @@ func TestKilledRemotely(t *testing.T) {
 func (m *team) kill(f folder) {
 	m.t.Helper()
 	cmd := f.process("kubewright-killed", "apply", "-auto-approve", "-parallelism=1")
-	cmd.Env = append(os.Environ(), "KUBEWRIGHT_HTTP_PASSWORD="+m.server.Password, "KILLED_AT=[1/", "KILLED_DURABLE=1", "KILLED_AS="+operatorName)
+	cmd.Env = append(os.Environ(), "KUBEWRIGHT_HTTP_ADDRESS="+m.server.URL, "KUBEWRIGHT_HTTP_PASSWORD="+m.server.Password, "KILLED_AT=[1/", "KILLED_DURABLE=1", "KILLED_AS="+operatorName)
 	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 137 {
 		m.t.Fatalf("it was not killed: %v\n%s", err, out)
 	}
@@ -367,19 +375,27 @@ func TestMovedBackend(t *testing.T) {
 	m.want(f, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 	keepAt(backendBlock(second))
 	second.Put([]byte(strings.Replace(local, "x", "y", 1)))
-	m.want(f, "ada@laptop", 1, "State cannot be trusted", "init", "-migrate-state", "-force-copy")
+	m.want(f, "ada@laptop", 1, "is not sent to "+strings.TrimSuffix(second.URL, second.Path), "init", "-migrate-state", "-force-copy")
+	// The environment names the server from which it is moved, the command line the other.
+	move := func(to *httptestserver.Server) []string {
+		return []string{"init", "-migrate-state", "-force-copy", "-backend-config=address=" + to.URL}
+	}
+	m.want(f, "ada@laptop", 1, "State cannot be trusted", move(second)...)
 	second.Put(nil)
-	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
+	m.want(f, "ada@laptop", 0, "Copied the state", move(second)...)
+	m.server = second
 	m.want(f.other(t), "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 	f.replace(t, `"general"`, `"batch"`)
 	m.want(f, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve")
 	text = bytes.Replace(text, []byte(`"general"`), []byte(`"batch"`), 1)
 	keepAt(backendBlock(first)) // where an older state lies
-	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
+	m.want(f, "ada@laptop", 0, "Copied the state", move(first)...)
+	m.server = first
 	second.Put(first.State())
 	first.Put([]byte(local))
 	keepAt(backendBlock(second))
-	m.want(f, "ada@laptop", 1, "it holds a newer state", "init", "-migrate-state", "-force-copy")
+	m.want(f, "ada@laptop", 1, "it holds a newer state", move(second)...)
+	m.server = second
 	m.want(f, "ada@laptop", 0, "The state is kept at "+second.URL, "init", "-reconfigure")
 	keepAt("")
 	m.want(f, "ada@laptop", 1, "Error: Backend has changed", "plan")

@@ -80,7 +80,7 @@ func (p *placed) works(block string, sealed bool) {
 	grace := ada.other(t)
 	p.want(ada, "ada@laptop", 0, "There is none yet: the first apply makes it.", "init")
 	p.want(ada, "ada@laptop", 0, "Saved the plan to", "plan", "-out=plan.kwplan")
-	p.want(ada, "ada@laptop", 0, "Apply complete!", "apply", "plan.kwplan")
+	p.want(ada, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve", "plan.kwplan")
 	if ada.has("kubewright.state.json") || strings.HasPrefix(p.kept(), "-----BEGIN AGE ENCRYPTED FILE-----") != sealed {
 		t.Errorf("the state is here, or as it should not be at its place:\n%.80s", p.kept())
 	}
@@ -165,7 +165,7 @@ func TestStateInKubernetes(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
 	kubeconfig := server.Kubeconfig(t, server.Token)
-	place, err := kubernetes.New(backend.Settings{"secret_suffix": "prod", "config_path": kubeconfig})
+	place, err := kubernetes.New(backend.Settings{"secret_suffix": "prod", "config_path": kubeconfig}, kubernetes.Operator{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/base64"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +62,7 @@ func (o *operator) supply(t testing.TB, dir, name string, until time.Time, only 
 func scriptCA(t testing.TB) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(of(ts).makeCA(t, ts.MkAbs("."), args[0]))
+		ts.Setenv(strings.ToUpper(args[0]), base64.StdEncoding.EncodeToString(of(ts).cas[args[0]].Certificate))
 	}
 }
 

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"kubewright-process": func() { os.Exit(cli.Main(cli.System(os.Args[1:]))) },
-		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-unread": runUnread, "kubewright-stopped": runStopped, "kubewright-held": runHeld,
+		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-unread": runUnread, "kubewright-stopped": runStopped, "kubewright-held": runHeld, "kubewright-hung": runHung,
 		// What the pages pipe through jq is tried wherever Go is.
 		"jq": func() { os.Exit(jq.Run()) },
 	})
@@ -90,7 +90,8 @@ const (
 //	                      hold the lock there as the run with this ID does, which is $HOLDER then
 //	bucket FILE…          serve the bucket "states" at $BUCKET_URL, with these files in it
 //	lock FILE, unlock     hold a state's lock as another run does
-//	ca NAME               make a CA: NAME.crt and NAME.key
+//	poison FILE TOKEN     the state in a file has another run token
+//	ca NAME               make a CA: NAME.crt and NAME.key, and $NAME in capitals, in base64
 //	supply CA DATE [FILE…] sign what certificates.supplied has to hold, until that day
 //
 // The environment variable NOW is what the operator's clock shows.
@@ -119,8 +120,8 @@ func TestScripts(t *testing.T) {
 			"meanwhile": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).meanwhile = args },
 			"clock":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).clockAt = args },
 			"replace":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).replaced = args },
-			"agekey":    makeAgeKey,
-			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
+			"agekey":    makeAgeKey, "poison": poisonState,
+			"lock": holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
 		},
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func TestSecretsOfBackends(t *testing.T) {
 		"http": func(v *vault) (string, func() string) {
 			s := &httptestserver.Server{User: "ann", Password: password, Path: "/states/prod"}
 			s.Start(v.T)
-			v.env["KUBEWRIGHT_HTTP_PASSWORD"] = password
+			v.env["KUBEWRIGHT_HTTP_ADDRESS"], v.env["KUBEWRIGHT_HTTP_PASSWORD"] = s.URL, password
 			return backendBlock(s), func() string {
 				var kept struct{ Sealed []byte }
 				if err := json.Unmarshal(s.State(), &kept); err != nil {
@@ -185,20 +186,30 @@ func echoDatabase(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
+	certified := httptest.NewTLSServer(nil)
+	t.Cleanup(certified.Close)
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go refuseLogin(c)
+			go refuseLogin(c, &tls.Config{Certificates: certified.TLS.Certificates})
 		}
 	}()
-	return "postgres://" + l.Addr().String() + "/states?sslmode=disable"
+	return "postgres://" + l.Addr().String() + "/states?sslmode=require"
 }
 
-func refuseLogin(c net.Conn) {
+// refuseLogin asks for the password as it is, which is sent over TLS alone.
+func refuseLogin(c net.Conn, config *tls.Config) {
 	defer c.Close()
+	if _, err := pgproto3.NewBackend(c, c).ReceiveStartupMessage(); err != nil { // which asks for TLS
+		return
+	}
+	if _, err := c.Write([]byte("S")); err != nil {
+		return
+	}
+	c = tls.Server(c, config)
 	b := pgproto3.NewBackend(c, c)
 	if _, err := b.ReceiveStartupMessage(); err != nil {
 		return
@@ -248,16 +259,17 @@ func kubeconfigOf(t *testing.T, server, proxy, user string) string {
 // one that is not there, and one whose address is wrong, are told without it.
 func TestSecretsOfBackendsInErrors(t *testing.T) {
 	t.Parallel()
-	plain, tls := httptest.NewServer, httptest.NewTLSServer
+	plain, encrypted := httptest.NewServer, httptest.NewTLSServer
+	refusing, failing, absent := echo(t, plain, 401), echo(t, plain, 500), nobody(t)
 	token := fmt.Sprintf(`"token": %q`, serviceToken)
 	for name, c := range map[string]struct {
 		block string
 		env   map[string]string
 		want  string
 	}{
-		"http refuses":           {httpBlock(echo(t, plain, 401)), map[string]string{"HTTP_PASSWORD": password}, "give username"},
-		"http fails":             {httpBlock(echo(t, plain, 500)), map[string]string{"HTTP_PASSWORD": password}, "500"},
-		"http is not there":      {httpBlock(nobody(t)), map[string]string{"HTTP_PASSWORD": password}, "can be reached"},
+		"http refuses":           {httpBlock(refusing), map[string]string{"HTTP_ADDRESS": refusing, "HTTP_PASSWORD": password}, "give username"},
+		"http fails":             {httpBlock(failing), map[string]string{"HTTP_ADDRESS": failing, "HTTP_PASSWORD": password}, "500"},
+		"http is not there":      {httpBlock(absent), map[string]string{"HTTP_ADDRESS": absent, "HTTP_PASSWORD": password}, "can be reached"},
 		"http, password in it":   {httpBlock(login("https://states.example.com/x")), nil, "has a user or a password in it"},
 		"http, wrong address":    {httpBlock("https://ann:" + slashed + "@states"), nil, "is no URL"},
 		"s3 refuses":             {s3Block(echo(t, plain, 403)), map[string]string{"S3_ACCESS_KEY": "AKCANARY", "S3_SECRET_KEY": password, "S3_TOKEN": sessionToken}, "AWS_ACCESS_KEY_ID"},
@@ -269,11 +281,11 @@ func TestSecretsOfBackendsInErrors(t *testing.T) {
 		"pg, wrong address":      {pgBlock, map[string]string{"PG_CONN_STR": "postgres://ann:" + slashed + "@db/states"}, "cannot be understood"},
 		"pg, an address cut off": {pgBlock, map[string]string{"PG_CONN_STR": "postgres://ann:12#" + password + "@db/states"}, "cannot be understood"},
 		"pg, on one line":        {"kubewright {\n  backend \"pg\" { conn_str = \"postgres://ann:" + strings.ReplaceAll(password, `"`, `\"`) + "@db:port/x\" }\n}\n", nil, "cannot be understood"},
-		"kubernetes refuses":     {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, echo(t, tls, 401), "", token)}, "get, create and update"},
+		"kubernetes refuses":     {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, echo(t, encrypted, 401), "", token)}, "get, create and update"},
 		"kubernetes is not there": {
 			kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, login(nobody(t)), "", token)}, "can be reached",
 		},
-		"kubernetes, password in its address": {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, login(echo(t, tls, 403)), "", "")}, "get, create and update"},
+		"kubernetes, password in its address": {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, login(echo(t, encrypted, 403)), "", "")}, "get, create and update"},
 		"kubernetes, wrong address":           {kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, "https://ann:"+slashed+"@api", "", token)}, "no URL"},
 		"kubernetes, wrong proxy": {
 			kubernetesBlock, map[string]string{"KUBERNETES_CONFIG_PATH": kubeconfigOf(t, "https://api", fmt.Sprintf(`, "proxy-url": %q`, "http://ann:"+slashed+"@proxy"), token)}, "proxy-url",
@@ -302,7 +314,7 @@ func TestSecretsOfBackendsInErrors(t *testing.T) {
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	database := echoDatabase(t)
-	host := strings.TrimPrefix(strings.TrimSuffix(database, "/states?sslmode=disable"), "postgres://")
+	host := strings.TrimPrefix(strings.TrimSuffix(database, "/states?sslmode=require"), "postgres://")
 	home := t.TempDir()
 	write(t, filepath.Join(home, ".pgpass"), host+":states:ann:"+strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(password)+"\n")
 	if err := os.Mkdir(filepath.Join(home, ".aws"), 0o700); err != nil {

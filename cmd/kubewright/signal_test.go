@@ -26,6 +26,7 @@ import (
 // of its moments, and goes on when the command has said that it heard them.
 func runSignal() {
 	env := cli.System(os.Args[1:])
+	env.AbortGrace = time.Hour // it ends by itself, on a busy machine as well
 	heard := &spoken{Writer: os.Stdout}
 	heard.changed = sync.NewCond(&heard.mu)
 	env.Stdout = heard

@@ -137,15 +137,27 @@ func CompleteBackend(b *config.Backend, given []string, getenv func(string) stri
 	e := &evaluator{seen: map[[2]any]bool{}, text: func(string) []byte { return nil }}
 	out := *b
 	out.Sensitive, out.Settings = sensitiveRows(row), BackendDefaults(b.Type)
+	out.From, out.Sure = map[string]config.Given{}, map[string][]string{}
+	sure := func(name, value, by string) {
+		out.From[name] = config.Given{By: by}
+		out.Sure[name] = append(out.Sure[name], value)
+	}
 	for _, a := range row.Attributes {
-		if text := getenv("KUBEWRIGHT_" + strings.ToUpper(b.Type+"_"+a.Name)); text != "" {
-			e.set(&out, a.Name, text, "the environment variable KUBEWRIGHT_"+strings.ToUpper(b.Type+"_"+a.Name))
+		variable := "KUBEWRIGHT_" + strings.ToUpper(b.Type+"_"+a.Name)
+		if text := getenv(variable); text != "" {
+			e.set(&out, a.Name, text, "the environment variable "+variable)
+			sure(a.Name, text, variable)
 		}
 	}
-	maps.Copy(out.Settings, b.Settings)
+	for name, value := range b.Settings {
+		out.Settings[name] = value
+		delete(out.From, name)
+	}
 	for _, arg := range given {
 		if name, value, ok := strings.Cut(arg, "="); ok {
-			e.set(&out, strings.TrimSpace(name), value, "-backend-config="+name)
+			name = strings.TrimSpace(name)
+			e.set(&out, name, value, "-backend-config="+name)
+			sure(name, value, "-backend-config="+name)
 			continue
 		}
 		e.setFile(&out, arg)
@@ -202,7 +214,7 @@ func (e *evaluator) setFile(b *config.Backend, name string) {
 			continue
 		}
 		if value, ok := e.literal(row, a.Expr); ok {
-			b.Settings[a.Name] = value
+			b.Settings[a.Name], b.From[a.Name] = value, config.Given{By: name, File: true}
 		}
 	}
 }

@@ -12,14 +12,14 @@ var backendBlock = &Block{
 var httpBackend = &Block{
 	Name: "http", Doc: "A server that speaks the protocol which GitLab and others have for Terraform's states.",
 	Attributes: []Attribute{
-		{Name: "address", Type: typeString, Cost: CostNone, Doc: "URL of the state. It must be given."},
+		{Name: "address", Type: typeString, Cost: CostNone, Doc: "URL of the state. It must be given. A write or a lock that is redirected from it is an error; a read is followed to the same server alone, or to its https."},
 		{Name: "update_method", Type: typeString, Default: "POST", Cost: CostNone, Doc: "Method that writes the state."},
-		{Name: "lock_address", Type: typeString, Cost: CostNone, Doc: "URL of the lock. Without it nothing is locked at the server, and every command that writes warns of it."},
+		{Name: "lock_address", Type: typeString, Cost: CostNone, Doc: "URL of the lock. Without it nothing is locked at the server, and every command that writes warns of it. A server that answers and does not lock is refused."},
 		{Name: "lock_method", Type: typeString, Default: "LOCK", Cost: CostNone, Doc: "Method that locks; GitLab wants `POST`."},
 		{Name: "unlock_address", Type: typeString, Derived: "`lock_address`", Cost: CostNone, Doc: "URL to unlock at."},
 		{Name: "unlock_method", Type: typeString, Default: "UNLOCK", Cost: CostNone, Doc: "Method that unlocks; GitLab wants `DELETE`."},
 		{Name: "username", Type: typeString, Cost: CostNone, Doc: "User for HTTP basic authentication."},
-		{Name: "password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password, or a token, for HTTP basic authentication."},
+		{Name: "password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password, or a token, for HTTP basic authentication. One from the environment, the command line or a file is sent only to servers that are named there as well, as with `KUBEWRIGHT_HTTP_ADDRESS`."},
 		{Name: "skip_cert_verification", Type: typeBool, Default: false, Cost: CostNone, Doc: "Do not check the server's certificate. Whoever is on the way can then read and change the state."},
 		{Name: "ca_certificate_pem", Type: typeString, Cost: CostNone, Doc: "Certificates of the CAs that may have signed the server's, instead of this machine's."},
 		{Name: "client_certificate_pem", Type: typeString, Cost: CostNone, Doc: "Certificate to show to the server, with `client_private_key_pem`."},
@@ -51,7 +51,7 @@ var kubernetesBackend = &Block{
 	Attributes: []Attribute{
 		{Name: "secret_suffix", Type: typeString, Cost: CostNone, Doc: "The Secret is `kubewright-state-SUFFIX`, the Lease `kubewright-lock-SUFFIX`. It must be given."},
 		{Name: "namespace", Type: typeString, Derived: "of the context, `default`", Cost: CostNone, Doc: "Namespace, which must exist."},
-		{Name: "config_path", Type: typeString, Derived: "`KUBECONFIG`, `~/.kube/config`", Cost: CostNone, Doc: "The kubeconfig."},
+		{Name: "config_path", Type: typeString, Derived: "`KUBECONFIG`, `~/.kube/config`", Cost: CostNone, Doc: "The kubeconfig; a relative name begins at the configuration folder. It must hold certificates and token itself, and may name neither programs nor files: see [backends.md](backends.md#which-kubeconfig)."},
 		{Name: "config_context", Type: typeString, Derived: "the current one", Cost: CostNone, Doc: "Context of the kubeconfig."},
 		{Name: "in_cluster_config", Type: typeBool, Default: false, Cost: CostNone, Doc: "Use the service account of the pod in which kubewright runs."},
 	},
@@ -60,7 +60,7 @@ var kubernetesBackend = &Block{
 var pgBackend = &Block{
 	Name: "pg", Doc: "A row of PostgreSQL. Its lock is an advisory lock of the connection, which ends with it.",
 	Attributes: []Attribute{
-		{Name: "conn_str", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Connection string, as in `postgres://user@db.example.com/states`, or `host=/run/postgresql dbname=states`. What it leaves out is taken from `PGHOST`, `PGUSER`, `PGPASSWORD` and the others, and from `~/.pgpass`."},
+		{Name: "conn_str", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Connection string, as in `postgres://user@db.example.com/states`, or `host=/run/postgresql dbname=states`. What it leaves out is taken from `PGHOST`, `PGUSER`, `PGPASSWORD` and the others, and from `~/.pgpass`. A password from there goes only to a server that is named there as well. Without `sslmode` it is `require`; give `verify-full`."},
 		{Name: "schema_name", Type: typeString, Default: "kubewright", Cost: CostNone, Doc: "Schema of the table `states`. Both are made when they are missing."},
 		{Name: "name", Type: typeString, Default: "default", Cost: CostNone, Doc: "Which row: one per state."},
 	},

@@ -49,7 +49,7 @@ var packagesBlock = &Block{
 	Name: "packages", Doc: "Packages of the hosts' own package manager, apt or dnf, instead of artifacts: the kubelet of `kubernetes_version` and what goes with it.",
 	Attributes: []Attribute{
 		{Name: "key", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "The public key that signs the repository, ASCII-armored, as in `file(\"kubernetes.asc\")`."},
-		{Name: "repository", Type: typeString, Default: config.DefaultRepository, Cost: CostNone, Doc: "The package repository up to its minor versions; `/v1.36/deb/` or `/v1.36/rpm/` is put behind it. Any mirror that keeps these folders will do."},
+		{Name: "repository", Type: typeString, Default: config.DefaultRepository, Cost: CostNone, Doc: "The package repository up to its minor versions; `/v1.36/deb/` or `/v1.36/rpm/` is put behind it. Any mirror that keeps these folders will do, also one with a private address; loopback, link-local and multicast addresses and metadata services are refused. Hosts follow redirects on the same host only, and from pkgs.k8s.io to *.packages.k8s.io."},
 		{Name: "runtime", Type: typeString, Default: config.DefaultRuntimePackage, Cost: CostRestart, Doc: "The package of containerd, from a repository that the hosts have; `\"\"` where a runtime is preinstalled."},
 		{Name: "tools", Type: typeStrings, Default: config.DefaultPackageTools(), Cost: CostNone, Doc: "What is installed beside the kubelet: `kubeadm`, `kubectl`, both or none."},
 		{Name: "hold", Type: typeBool, Default: true, Cost: CostNone, Doc: "Keep upgrades of the hosts from moving the packages."},

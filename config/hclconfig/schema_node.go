@@ -37,7 +37,7 @@ var connectionBlock = &Block{
 	Name: "connection", Doc: "How to reach hosts: at the top for all nodes, in a node for that one. Each attribute is looked for in the node first.",
 	Attributes: append(connectionAttributes,
 		Attribute{Name: "type", Type: typeString, Default: config.DefaultConnectionType, Cost: CostNone, Doc: "`ssh`; `local` for this machine; `sim` for a simulated host, which lives in a file beside the state."},
-		Attribute{Name: "sudo_password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password for sudo. Without it sudo must not ask. On the host of a node whose block is gone it is the one at the top."},
+		Attribute{Name: "sudo_password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password for sudo. Without it sudo must not ask. It is sent to a host only after sudo there has asked for it, and never to a login as root. Given in the connection block at the top it is the password on every host, so that each host whose sudo asks gets it; give a node its own where hosts must not know each other's. On the host of a node whose block is gone it is the one at the top."},
 		Attribute{Name: "timeout", Type: typeDuration, Derived: "OpenSSH's, else `30s`", Cost: CostNone, Doc: "How long the host may take to be connected to, and from then on to show its key."},
 	),
 	Blocks: []*Block{{

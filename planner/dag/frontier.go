@@ -12,7 +12,8 @@ import (
 //	   │                                               └────── Fail ──► Failed
 //	   └── a need Failed or Skipped ──► Skipped
 //
-// Done, Failed and Skipped are final.
+// Done, Failed and Skipped are final. A node that is Finally becomes Ready once all it needs
+// is final, and is Skipped only if all of that was.
 type Status int
 
 // The statuses of a node.
@@ -42,6 +43,8 @@ type Node[K comparable] struct {
 	Needs []K
 	// Limits are names of which only so many nodes run at once.
 	Limits []string
+	// Finally says that the node runs whatever became of its needs, if any of them ran.
+	Finally bool
 	// Weight is how long the node is thought to take, in any unit common to
 	// all; 0 counts as 1.
 	Weight float64
@@ -60,6 +63,7 @@ type Frontier[K comparable] struct {
 
 type walker struct {
 	status  Status
+	finally bool
 	limits  []string
 	missing int
 	// remaining is the weight of the heaviest path from here to an end.
@@ -104,7 +108,7 @@ func NewFrontier[K comparable](nodes []Node[K], limits map[string]int) (*Frontie
 func (f *Frontier[K]) prepare(nodes []Node[K], order []int) {
 	for _, i := range slices.Backward(order) {
 		n := &f.nodes[i]
-		n.cause = -1
+		n.cause, n.finally = -1, nodes[i].Finally
 		n.missing = len(f.graph.needs[i])
 		n.limits = slices.Compact(slices.Sorted(slices.Values(nodes[i].Limits)))
 		for _, d := range f.graph.dependants[i] {
@@ -181,6 +185,39 @@ func (f *Frontier[K]) Done(key K) {
 	}
 }
 
+// settle counts a need of a node that is Finally which has failed or was skipped, and
+// reports whether the node is skipped, because all of them were.
+func (f *Frontier[K]) settle(i int) bool {
+	n := &f.nodes[i]
+	if n.missing--; n.missing > 0 {
+		return false
+	}
+	if !f.anyRan(i) {
+		return true
+	}
+	f.enqueue(i)
+	return false
+}
+
+// anyRan reports whether any need of the node is done or has failed.
+func (f *Frontier[K]) anyRan(i int) bool {
+	return slices.ContainsFunc(f.graph.needs[i], func(need int) bool {
+		return f.nodes[need].status == Done || f.nodes[need].status == Failed
+	})
+}
+
+// Close ends the walk early, when nothing runs any more: nodes that were not given out are not
+// given out from here on, but for those that are Finally and of whose needs any ran.
+func (f *Frontier[K]) Close() {
+	f.ready = nil
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if n.finally && (n.status == Pending || n.status == Ready) && f.anyRan(i) {
+			f.enqueue(i)
+		}
+	}
+}
+
 // Fail marks a running node failed and all that depends on it, directly or
 // not, skipped. It lists what it newly skipped, in the order of the nodes.
 func (f *Frontier[K]) Fail(key K) []K {
@@ -190,6 +227,9 @@ func (f *Frontier[K]) Fail(key K) []K {
 		for _, d := range f.graph.dependants[queue[0]] {
 			if f.nodes[d].status != Pending {
 				continue // skipped before, by an earlier cause
+			}
+			if f.nodes[d].finally && !f.settle(d) {
+				continue
 			}
 			f.set(d, Skipped)
 			f.nodes[d].cause = cause

@@ -60,6 +60,55 @@ func TestNextRespectsLimits(t *testing.T) {
 	}
 }
 
+// TestFinally: such a node comes once all that it needs has ended, however, and is skipped
+// only with all of it.
+func TestFinally(t *testing.T) {
+	t.Parallel()
+	nodes := []node{
+		{Key: "a"}, {Key: "b"}, {Key: "a2", Needs: []string{"a"}},
+		{Key: "last", Needs: []string{"a", "a2", "b"}, Finally: true}, {Key: "after", Needs: []string{"last"}},
+	}
+	f := frontier(t, nil, nodes...)
+	startAll(f)
+	if got := f.Fail("a"); !slices.Equal(got, []string{"a2"}) {
+		t.Errorf("Fail(a) = %v", got)
+	}
+	if got := startAll(f); len(got) != 0 {
+		t.Errorf("started %v while b runs", got)
+	}
+	f.Done("b")
+	if got := startAll(f); !slices.Equal(got, []string{"last"}) {
+		t.Errorf("then started %v", got)
+	}
+	f.Done("last")
+	if got := startAll(f); !slices.Equal(got, []string{"after"}) {
+		t.Errorf("then started %v", got)
+	}
+
+	f = frontier(t, nil, append([]node{{Key: "first"}}, node{Key: "a", Needs: []string{"first"}}, node{Key: "last", Needs: []string{"a"}, Finally: true})...)
+	startAll(f)
+	if got := f.Fail("first"); !slices.Equal(got, []string{"a", "last"}) || !f.Finished() {
+		t.Errorf("Fail(first) = %v", got)
+	}
+}
+
+// TestClose: what was not given out is not, but for what cleans up behind what was.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	f := frontier(t, nil,
+		node{Key: "a"}, node{Key: "a2", Needs: []string{"a"}}, node{Key: "b", Needs: []string{"a2"}},
+		node{Key: "behind a", Needs: []string{"a", "a2"}, Finally: true}, node{Key: "behind b", Needs: []string{"b"}, Finally: true})
+	startAll(f)
+	f.Done("a")
+	f.Close()
+	if got := startAll(f); !slices.Equal(got, []string{"behind a"}) {
+		t.Errorf("started %v", got)
+	}
+	if f.Status("a2") != dag.Ready || f.Status("behind b") != dag.Pending {
+		t.Errorf("a2 is %v, behind b is %v", f.Status("a2"), f.Status("behind b"))
+	}
+}
+
 func TestFailSkipsWithTheFirstCause(t *testing.T) {
 	t.Parallel()
 	f := frontier(t, nil,

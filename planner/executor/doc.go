@@ -9,7 +9,9 @@
 //
 // A step starts as soon as its own needs are done and its limits allow; there
 // are no barriers. When a step fails, what depends on it is skipped, and
-// independent branches go on unless Options.OnError says stop. Nothing is
+// independent branches go on unless Options.OnError says stop. A step with Finally
+// cleans up: it runs once the steps before it have ended, whatever became of them, and also when the
+// run stops, unless none of them was begun. Nothing is
 // retried and nothing is undone: after any end but a clean one the remedy is
 // to observe, plan and run again.
 package executor

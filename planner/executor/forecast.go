@@ -95,7 +95,7 @@ func nodesOf(plan *planner.Plan, durations map[string]float64) []dag.Node[state.
 	nodes := make([]dag.Node[state.Address], len(plan.Steps))
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
-		nodes[i] = dag.Node[state.Address]{Key: s.ID, Needs: s.Needs, Limits: s.Limits, Weight: durations[durationKey(s)]}
+		nodes[i] = dag.Node[state.Address]{Key: s.ID, Needs: s.Needs, Limits: s.Limits, Finally: s.Finally, Weight: durations[durationKey(s)]}
 	}
 	return nodes
 }

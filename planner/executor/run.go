@@ -150,7 +150,7 @@ func (x *execution) loop(ctx context.Context) {
 			t.rest()
 		}
 		x.ended = nil
-		if len(x.running) == 0 {
+		if len(x.running) == 0 && !x.startFinally(ctx) {
 			return
 		}
 		beat, release := x.nextBeat()
@@ -205,21 +205,42 @@ func (x *execution) startReady(ctx context.Context) {
 		if !ok {
 			return
 		}
-		t := x.steps[id]
-		x.begun[t.step.Target] = true
-		t.began = x.opts.Now()
-		t.nextBeat = t.began.Add(x.opts.Heartbeat)
-		t.outcome.Start = t.began.Sub(x.began).Seconds()
-		at, _ := slices.BinarySearchFunc(x.running, t, (*tracked).compare)
-		x.running = slices.Insert(x.running, at, t)
-		x.emit(Event{Kind: KindStarted, Step: id})
-		working, rest := x.opts.Busy(ctx)
-		t.rest = rest
-		go x.work(working, t.step, Run{
-			ID: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
-			Outputs: maps.Clone(x.outputs), // the owner goes on adding to its own
-		})
+		x.start(ctx, x.steps[id])
 	}
+}
+
+// startFinally starts, when nothing else runs or may start any more, the steps that clean up
+// behind what ran, also after a stop, and reports whether any was started. A run that was
+// cancelled, overtaken, or has no journal to write to, starts nothing.
+func (x *execution) startFinally(ctx context.Context) bool {
+	if x.overtaken || x.broken != nil || ctx.Err() != nil {
+		return false
+	}
+	x.frontier.Close()
+	for len(x.running) < x.opts.Parallelism {
+		id, ok := x.frontier.Next()
+		if !ok {
+			break
+		}
+		x.start(ctx, x.steps[id])
+	}
+	return len(x.running) > 0
+}
+
+func (x *execution) start(ctx context.Context, t *tracked) {
+	x.begun[t.step.Target] = true
+	t.began = x.opts.Now()
+	t.nextBeat = t.began.Add(x.opts.Heartbeat)
+	t.outcome.Start = t.began.Sub(x.began).Seconds()
+	at, _ := slices.BinarySearchFunc(x.running, t, (*tracked).compare)
+	x.running = slices.Insert(x.running, at, t)
+	x.emit(Event{Kind: KindStarted, Step: t.step.ID})
+	working, rest := x.opts.Busy(ctx)
+	t.rest = rest
+	go x.work(working, t.step, Run{
+		ID: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
+		Outputs: maps.Clone(x.outputs), // the owner goes on adding to its own
+	})
 }
 
 // complete settles a step that has ended: journal first, then the events, and
@@ -270,7 +291,8 @@ func (x *execution) failed(t *tracked, err error) {
 
 // mayStart tells whether a step that could start may, after what has failed.
 func (x *execution) mayStart(id state.Address) bool {
-	return !x.finishing || x.begun[x.steps[id].step.Target]
+	step := x.steps[id].step
+	return !x.finishing || x.begun[step.Target] || step.Finally
 }
 
 // report journals what a worker is about to do or has done, then tells of it.

@@ -136,7 +136,7 @@ func (b *builder) addonSteps(c *cluster) {
 	rests := c.addonNeeds()
 	for _, t := range slices.Concat(configured, gone) {
 		id := step(t, addonPhase)
-		w := b.work(id, nil)
+		w := b.work(id)
 		s := planner.Step{Via: c.seat, Operations: c.addonOperations(w), Impact: strings.Join(append(pruneImpact(w.changes), c.staysImpact(w.changes)...), "; ")}
 		if slices.Contains(gone, t) {
 			s.Action = planner.Delete

@@ -232,7 +232,7 @@ func (n *node) checkAdopted() diag.Diagnostics {
 	if seen := n.caDigest(); ca == "" || seen == "" || slices.Contains(vouched([]string{ca}, n.cluster.planeReports(), n.cluster.caBase()), seen) {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("Host belongs to another cluster", "%s (%s) holds the CA %s, and cluster %q was adopted with the CA %s. "+
+	return diag.Diagnostics{diag.Errorf(strayHost, "%s (%s) holds the CA %s, and cluster %q was adopted with the CA %s. "+
 		"Nothing is changed on any host. Correct the address, or clean the host (kubeadm reset) and plan again.",
 		n.target, n.Address, short(n.caDigest()), n.Cluster, short(ca)).At(n.Source).For(n.target)}
 }

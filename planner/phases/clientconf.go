@@ -2,6 +2,7 @@ package phases
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
@@ -28,15 +29,45 @@ func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, v
 			return planner.WriteKubeconfig{}, fmt.Errorf("nobody here can sign for cluster %q: the key of its CA %q is with somebody else. "+
 				"Have a client certificate with CN=%s issued by whoever holds it", label, ca.CommonName, user)
 		}
-		in := c.controlPlanes()[0].input()
 		signer := c.signer(ca.Base)
 		signer.On = state.Target{}
 		return planner.WriteKubeconfig{
-			Path: adminConf, CA: signer, Cluster: label, Server: kubeadm.Kubeconfigs(in, false)[0].Server,
+			Path: adminConf, CA: signer, Cluster: label, Server: c.adminServer(),
 			User: user, CommonName: user, Organizations: groups, Algorithm: c.Certificates.Algorithm, Validity: validity, Renew: true,
 		}, nil
 	}
 	return planner.WriteKubeconfig{}, fmt.Errorf("cluster %q has no control planes in the configuration", label)
+}
+
+// adminServer is the URL of the API in the administrator's kubeconfig.
+func (c *cluster) adminServer() string {
+	return kubeadm.Kubeconfigs(c.controlPlanes()[0].input(), false)[0].Server
+}
+
+// AdminServers returns the URL of a cluster's API for its administrator, as the
+// configuration has it, and as the control planes got it from the last apply: the same,
+// unless the endpoint is about to move. Without control planes both are empty.
+func AdminServers(cfg *config.Config, recorded *state.State, label string) (server string, applied []string) {
+	v := &View{Config: cfg}
+	v.resolve()
+	for _, c := range v.clusters {
+		if c.Label == label && len(c.controlPlanes()) > 0 {
+			server = c.adminServer()
+		}
+	}
+	if recorded == nil {
+		return server, nil
+	}
+	for _, it := range recorded.Items {
+		n := recorded.Nodes[it.Address.Target]
+		if n == nil || n.Cluster != label || it.Kind != state.KindKubeconfig || it.Address.ID() != adminConf {
+			continue
+		}
+		if was := it.Attributes.Get("server").AsString(); was != "" && was != server && !slices.Contains(applied, was) {
+			applied = append(applied, was)
+		}
+	}
+	return server, applied
 }
 
 // CAFile is the certificate of a cluster's CA on its hosts.

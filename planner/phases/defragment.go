@@ -17,8 +17,9 @@ import (
 // alarm for lack of space etcd is compacted first, and disarmed when all is done.
 // What etcd holds is fetched before; options may skip that phase.
 func Defragment(v *View, header planner.Plan, options planner.Options, label string) (Result, diag.Diagnostics) {
+	diags := v.leaveOutWorkers()
 	v.resolve()
-	diags := v.situate()
+	diags = append(diags, v.situate()...)
 	c, more := v.careFor(label)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return Result{}, diags

@@ -124,7 +124,11 @@ func (v *View) endsOf(s *planner.Step) []end {
 		const again = "takes the node out, which is to join again, also by %s"
 		return append(n.joinEnds(again), end{start, again})
 	case s.ID == start && n.joins():
-		return n.joinEnds("has the node join, which is not all there without %s")
+		ends := n.joinEnds("has the node join, which is not all there without %s")
+		if n.bootstraps() {
+			ends = append(ends, end{n.cluster.cleanup(), "has the node join by a token, which only %s deletes where the join fails"})
+		}
+		return ends
 	}
 	return nil
 }

@@ -174,8 +174,6 @@ func (n *node) refuseStray(own string) *diag.Diagnostic {
 		n.target, n.Address, c.Label, short(own), by, short(its[0]), c.caFile()).At(n.Source).For(n.target)
 }
 
-const strayHost = "Host belongs to another cluster"
-
 // strayLeavers refuses to give back hosts that are not those which joined, or are part
 // of another cluster by now, which the reset would tear out of it.
 func (v *View) strayLeavers() diag.Diagnostics {
@@ -255,7 +253,7 @@ func (l leaver) refuseStray(own string) *diag.Diagnostic {
 // refuseMember refuses to reset a control plane as the worker that the state takes it for:
 // its member would stay in etcd, dead, and quorum be less than the plan says.
 func (l leaver) refuseMember() *diag.Diagnostic {
-	return diag.Errorf("Host is a control plane", "%s (%s) is to leave cluster %q, and is a worker to the state, but its host runs an API server (%s). Nothing is changed on any host: "+
+	return diag.Errorf(hostIsPlane, "%s (%s) is to leave cluster %q, and is a worker to the state, but its host runs an API server (%s). Nothing is changed on any host: "+
 		"as a worker it would be reset without etcd being told. Have the state forget it, which changes no host either, clean the host with kubeadm reset, which takes its member out of etcd, and plan again:\n\n  kubewright state rm %s",
 		l.target, l.Address, l.Cluster, manifest("kube-apiserver"), state.ShellWord(l.target.String())).For(l.target)
 }
@@ -347,10 +345,15 @@ func (v *View) newerMarks() diag.Diagnostics {
 
 func newerMark(t state.Target, address string, r *state.Report) *diag.Diagnostic {
 	m := marksOf(r)
-	if m == nil || m.Format <= state.MarksFormat {
+	switch {
+	case m == nil || m.Unreadable == "" && m.Format <= state.MarksFormat:
 		return nil
+	case m.Unreadable != "":
+		return diag.Errorf(unreadableMark, "%s (%s): %s. kubewright knows by this file whose the host is and which run was the last there. Nothing is changed on any host. "+
+			"Find out who wrote it. If the host is the one that joined, put the file back from a backup, or delete it; without any of %s the node is taken out and joins again: %s.",
+			t, address, m.Unreadable, ownFolder, AsFlags(t, ReplaceFlag)).For(t)
 	}
-	return diag.Errorf("Host was marked by a newer version", "What kubewright keeps on %s (%s), in %s, has format %d, and this version knows formats up to %d: a newer kubewright has written it. "+
+	return diag.Errorf(newerVersion, "What kubewright keeps on %s (%s), in %s, has format %d, and this version knows formats up to %d: a newer kubewright has written it. "+
 		"Nothing is changed on any host: what this version does not understand of it would be lost. Update kubewright here, and run the same command again.",
 		t, address, ownFolder, m.Format, state.MarksFormat).For(t)
 }

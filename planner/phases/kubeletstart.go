@@ -10,7 +10,7 @@ import (
 )
 
 // kubeletStart writes the kubelet's configuration and starts it; a node that
-// joins gets a bootstrap kubeconfig with a token made for this run.
+// joins gets a bootstrap kubeconfig with a token made for this join.
 var kubeletStart = phase{
 	name: kubeletStartPhase,
 	nodeItems: func(n *node) []state.Item {
@@ -184,10 +184,11 @@ func (n *node) bootstrapOperations() []planner.Operation {
 		// once; kubelet-finalize turns it to its own API server.
 		k.Server = kubeadm.KubeletServer(c.seatNode().input())
 	}
-	return []planner.Operation{planner.WriteKubeconfig{
+	token := n.madeToken()
+	return []planner.Operation{n.joinToken(), planner.WriteKubeconfig{
 		Path: bootstrapConf, CA: c.signer(dir + "/ca"),
 		Cluster: k.Cluster, Server: k.Server, User: k.User, Renew: true,
-		Token: &state.Pending{Step: step(c.target, tokenPhase).String(), Output: "token"},
+		Token: &token,
 	}}
 }
 
@@ -229,7 +230,7 @@ func (n *node) registrationWaits() []planner.Operation {
 	}
 	ops = append(ops, planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap})
 	if n.bootstraps() {
-		ops = append(ops, planner.RemovePath{Path: bootstrapConf})
+		ops = append(ops, planner.RemovePath{Path: bootstrapConf}, planner.DeleteToken{Token: n.madeToken()})
 	}
 	return ops
 }

@@ -151,7 +151,7 @@ func (n *node) anotherNode(m *state.Marks) *diag.Diagnostic {
 	if m.Node == n.target || m.Node.IsZero() || !known {
 		return nil
 	}
-	return diag.Errorf("Host is another node", "%s (%s) is marked as %s, which is a node as well. Nothing is changed on any host. "+
+	return diag.Errorf(otherNode, "%s (%s) is marked as %s, which is a node as well. Nothing is changed on any host. "+
 		"Correct the addresses; if the blocks have changed names, say so with moved blocks.", n.target, n.Address, m.Node).At(n.Source).For(n.target)
 }
 

@@ -16,6 +16,8 @@ import (
 func (v *View) otherHost(l leaver) *diag.Diagnostic {
 	m := marksOf(l.report)
 	switch {
+	case m != nil && m.Cluster != "" && m.Lineage != "" && m.Lineage != v.Recorded.Lineage:
+		return l.refuseLineage(m)
 	case m != nil && m.Cluster != "":
 		if m.Node == l.target || m.Lineage != v.Recorded.Lineage || v.find(m.Node) == nil && !v.recordedNode(m.Node) {
 			return nil
@@ -23,7 +25,7 @@ func (v *View) otherHost(l leaver) *diag.Diagnostic {
 		if n := v.find(m.Node); n != nil && n.cluster.disowned && v.leavingAt()[n.Address] == l.target {
 			return nil // refuseLeaver has said it of the node that the host is
 		}
-		return diag.Errorf("Host is another node", "%s (%s) is to leave cluster %q, and the host at its address is marked as %s, which is a node as well. Nothing is changed on any host: "+
+		return diag.Errorf(otherNode, "%s (%s) is to leave cluster %q, and the host at its address is marked as %s, which is a node as well. Nothing is changed on any host: "+
 			"the reset would take that one away. Find out where the host of %s is. If it is gone for good, have the state forget the node, which changes no host, and delete its Node object.\n\n  kubewright state rm '%s'",
 			l.target, l.Address, l.Cluster, m.Node, l.target, l.target).For(l.target)
 	case !otherMachine(l.RecordedNode, l.report):
@@ -43,8 +45,15 @@ func (v *View) otherHost(l leaver) *diag.Diagnostic {
 	return l.refuseOtherMachine("If nobody needs what is on it, clean it (kubeadm reset), and plan again. Otherwise " + way)
 }
 
+// refuseLineage refuses to give back a host that another state has by now: the host
+// refuses it as well, in the middle of an apply.
+func (l leaver) refuseLineage(m *state.Marks) *diag.Diagnostic {
+	return diag.Errorf(foreignHost, "%s (%s) is to leave cluster %q, and its host is %s of cluster %q in the state with lineage %s. Nothing is changed on any host: the reset would take that node away. "+
+		"Have the state forget the node, which changes no host, and delete its Node object:\n\n  kubewright state rm %s", l.target, l.Address, l.Cluster, m.Node, m.Cluster, m.Lineage, state.ShellWord(l.target.String())).For(l.target)
+}
+
 func (l leaver) refuseOtherMachine(way string) *diag.Diagnostic {
-	return diag.Errorf("Host is another machine", "%s (%s) is to leave cluster %q, and its host has the machine id %s and no mark of kubewright's; the host that joined had %s: it was reinstalled, or another host has its address. "+
+	return diag.Errorf(otherMachineID, "%s (%s) is to leave cluster %q, and its host has the machine id %s and no mark of kubewright's; the host that joined had %s: it was reinstalled, or another host has its address. "+
 		"Nothing is changed on any host: the reset would take away what somebody else has there. %s",
 		l.target, l.Address, l.Cluster, short(l.report.Facts.MachineID), short(l.MachineID), way).For(l.target)
 }

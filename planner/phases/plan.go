@@ -29,12 +29,12 @@ type Result struct {
 // Plan compares the configuration with what was observed and recorded. Errors
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
-	diags := v.setAside(options.Targets)
+	diags := append(v.setAside(options.Targets), v.leaveOut(options)...)
 	others := slices.Concat(v.replace(), v.notGone())
 	v.refuse(others)
 	v.resolve()
 	v.targeted, v.excluded, v.skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
-	diags = slices.Concat(diags, others, v.situate(), v.unreachable())
+	diags = slices.Concat(diags, v.waysAround(slices.Concat(others, v.situate())), v.unreachable(), v.checkRuns())
 	if others.HasErrors() { // of the other hosts nothing more can be told
 		return Result{}, slices.Concat(diags, v.preflight(), v.besides())
 	}
@@ -149,7 +149,7 @@ func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 
 // draft lets each phase choose its operations.
 func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.Draft {
-	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}}
 	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}, access: map[state.Address][]planner.Operation{}}
 	for _, c := range changes {
 		id := c.Address.Step()
@@ -235,11 +235,10 @@ func (b *builder) cluster(c *cluster) {
 	if c.Install.Catalog != nil {
 		d.Limits[c.limit(uploadsLimit)] = uploadsAtOnce
 	}
-	joiners := c.joiners()
 	for _, p := range table() {
 		if p.clusterStep != nil {
 			id := step(c.target, p.name)
-			b.add(id, p.clusterStep(c, b.work(id, joiners)), c.needs(p))
+			b.add(id, p.clusterStep(c, b.work(id)), c.needs(p))
 			if p.name == addonPhase {
 				b.addonSteps(c)
 			}
@@ -256,16 +255,10 @@ func (b *builder) cluster(c *cluster) {
 			if p.nodeNeeds != nil {
 				needs = p.nodeNeeds(n)
 			}
-			b.add(id, p.nodeStep(n, b.work(id, joiners)), needs)
+			b.add(id, p.nodeStep(n, b.work(id)), needs)
 		}
 	}
-	if len(joiners) > 0 {
-		s, needs := tokenCleanupStep(c, joiners)
-		d.Steps = append(d.Steps, s)
-		token := step(c.target, tokenPhase)
-		d.Edges[s.ID], d.Closes[s.ID] = needs, token
-		d.Serves[token] = len(b.changes[token])+len(b.access[token]) == 0 // else it makes more than a token
-	}
+	b.joinTokens(c)
 	b.imagesFirst(c)
 	b.upgrade(c)
 	b.snapshotBefore(c, "", "a version changes", b.risky(c)...)
@@ -278,9 +271,9 @@ func (c *cluster) needs(p *phase) []state.Address {
 	return p.clusterNeeds(c)
 }
 
-func (b *builder) work(id state.Address, joiners []*node) work {
+func (b *builder) work(id state.Address) work {
 	return work{
-		changes: b.changes[id], desired: b.desired, joiners: joiners,
+		changes: b.changes[id], desired: b.desired,
 		peer: func(phase string) []planner.Change { return b.changes[step(id.Target, phase)] },
 	}
 }

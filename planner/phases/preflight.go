@@ -206,7 +206,7 @@ func (v *View) duplicates() diag.Diagnostics {
 			}
 			id := n.facts().MachineID
 			if o := machines[id]; o != nil && id != "" {
-				diags.Append(diag.Errorf("Two nodes are one host", "%s (%s) and %s (%s) have the same machine id %s: "+
+				diags.Append(diag.Errorf(sameMachine, "%s (%s) and %s (%s) have the same machine id %s: "+
 					"either two addresses lead to one host, or a host was cloned without a new /etc/machine-id. Nothing is changed on any host. "+
 					"Correct the address, or give the clone an id of its own (rm /etc/machine-id && systemd-machine-id-setup) and restart it.",
 					o.target, o.Address, n.target, n.Address, id).At(n.Source).For(n.target))

@@ -654,7 +654,7 @@ func TestNotesAreTold(t *testing.T) {
 	made := 0
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
-			if token, ok := op.(planner.CreateToken); ok && token.Description == "kubewright: for the nodes that join in one apply" {
+			if token, ok := op.(planner.CreateToken); ok && token.Description == "kubewright: for the join of host-10-0-0-21" {
 				made++
 			}
 		}

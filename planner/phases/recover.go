@@ -33,6 +33,7 @@ func Recover(v *View) (*state.State, diag.Diagnostics) {
 	if r.diags.HasErrors() {
 		return nil, r.diags
 	}
+	st.RunToken = state.VouchedRun(r.seen)
 	for _, c := range v.clusters {
 		r.adopted(c)
 	}
@@ -57,7 +58,9 @@ type recovery struct {
 	state *state.State
 	// lineages has the hosts of each lineage.
 	lineages map[string][]string
-	diags    diag.Diagnostics
+	// seen are the run tokens of the hosts.
+	seen  []state.SeenRun
+	diags diag.Diagnostics
 }
 
 func (r *recovery) refuse(n *node, format string, args ...any) {
@@ -108,7 +111,7 @@ func (n *node) recovered() *state.RecordedNode {
 func (r *recovery) lineage(n *node, m *state.Marks) {
 	r.lineages[m.Lineage] = append(r.lineages[m.Lineage], fmt.Sprintf("  %s: %s (%s)", m.Lineage, n.target, n.Address))
 	r.state.Lineage = m.Lineage
-	r.state.RunToken = max(r.state.RunToken, m.Token)
+	r.seen = append(r.seen, state.SeenRun{Target: n.target, ControlPlane: n.isControlPlane(), Token: m.Token})
 }
 
 // cluster checks that a cluster's identity can be told: one CA on all control

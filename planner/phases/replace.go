@@ -128,7 +128,7 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 	if c := v.Config.Cluster(n.Cluster); was.Role == string(config.ControlPlane) && c != nil && c.Etcd.External == nil {
 		first = "Its old etcd member and its old Node object go first, while the others hold quorum."
 	}
-	return diag.Errorf("Host is another machine", "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
+	return diag.Errorf(otherMachineID, "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
 		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
 		"  %s\n\n%s If it is not, correct the address.",
 		n.Target, n.Address, short(id), short(was.MachineID), AsFlags(n.Target, ReplaceFlag, AcceptNewHostFlag), first).At(n.Source).For(n.Target)
@@ -146,7 +146,7 @@ func (v *View) hostOfAnother(n *config.Node, was *state.RecordedNode, r *state.R
 		if other.MachineID != r.Facts.MachineID || v.saidGone(t) {
 			continue
 		}
-		return diag.Errorf("Host is another node", "%s has the address %s now, and the machine there is the host of %s. Nothing is changed on any host. The state has %s at %s, and %s at %s. "+
+		return diag.Errorf(otherNode, "%s has the address %s now, and the machine there is the host of %s. Nothing is changed on any host. The state has %s at %s, and %s at %s. "+
 			"If a key or an address was written for another, as where two blocks have exchanged theirs, write both as they are in the state. If only the names have changed, say so with moved blocks.\n\n"+
 			"If %s is to be on this host, let %s leave it first: apply without %s, and with %s at the address that it has in the state.",
 			n.Target, n.AdvertiseAddress(), t, n.Target, was.Address, t, other.Address, n.Target, t, t, n.Target).At(n.Source).For(n.Target)

@@ -39,9 +39,10 @@ const (
 // join that. It is refused while a quorum answers, because nothing is restored
 // over a cluster that works, and goes on where it was interrupted.
 func Restore(v *View, header planner.Plan, r EtcdRestore) (Result, diag.Diagnostics) {
-	v.resolve()
 	v.restores = true
-	diags := v.situate()
+	diags := v.leaveOutWorkers()
+	v.resolve()
+	diags = append(diags, v.situate()...)
 	c, more := v.clusterToRestore(r)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return Result{}, diags

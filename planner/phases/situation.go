@@ -435,7 +435,7 @@ func (n *node) refuseUnknown(found []string) *diag.Diagnostic {
 
 func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {
 	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: "Host belongs to another state", Address: n.target.String(), Subject: n.Source,
+		Severity: diag.Error, Summary: foreignHost, Address: n.target.String(), Subject: n.Source,
 		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Nothing is changed on any host. "+
 			"Use the folder and state that made it, or take another host.", n.target, n.Address, m.Node, m.Cluster, m.Lineage, n.cluster.view.Recorded.Lineage),
 	}
@@ -503,13 +503,13 @@ func (n *node) refuseLeaver(leaver state.Target) *diag.Diagnostic {
 		remedy = fmt.Sprintf("%s is a node of cluster %q, and %s is one of %q. ", leaver, label, n.target, n.Cluster) +
 			n.cluster.fromElsewhere(label, "apply without this node first, so that the old one leaves, and put it back.")
 	}
-	return diag.Errorf("Host is another node", "%s is %s in the state, which is no longer in the configuration and would be taken off this host. "+
+	return diag.Errorf(otherNode, "%s is %s in the state, which is no longer in the configuration and would be taken off this host. "+
 		"Nothing is changed on any host. %s", n.Address, leaver, remedy).At(n.Source).For(n.target)
 }
 
 func (n *node) refuseCluster(m *state.Marks) *diag.Diagnostic {
 	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(), Subject: n.Source,
+		Severity: diag.Error, Summary: strayHost, Address: n.target.String(), Subject: n.Source,
 		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Nothing is changed on any host. Destroy it there before it joins %q.", n.target, n.Address, m.Cluster, n.Cluster),
 	}
 }

@@ -2,8 +2,10 @@ package phases
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -20,6 +22,21 @@ const (
 
 // snapshotImpact is what the plan says of such a step.
 const snapshotImpact = "fetches a snapshot of etcd and verifies it; nothing is changed"
+
+// EtcdQuota returns how large etcd's arguments let a database become, in bytes; 0 where they
+// do not say it. A negative quota, which is none, counts as the largest that etcd advises.
+func EtcdQuota(args []config.Arg) int64 {
+	var quota int64
+	for _, a := range args {
+		if n, err := strconv.ParseInt(a.Value, 10, 64); a.Name == "quota-backend-bytes" && err == nil {
+			quota = n
+		}
+	}
+	if quota < 0 {
+		return 8 << 30
+	}
+	return quota
+}
 
 // snapshotBefore puts a step into the draft that brings a snapshot of the
 // cluster's etcd to the operator, and has the steps wait for it. The step
@@ -38,7 +55,7 @@ func (b *builder) snapshotBefore(c *cluster, waypoint, what string, risky ...sta
 		b.draft.Serves[id] = true
 		b.draft.Steps = append(b.draft.Steps, planner.Step{
 			ID: id, Phase: snapshotPhase, Target: c.target, Action: planner.NoOp, Via: c.seat, Impact: snapshotImpact,
-			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: SnapshotsKept}},
+			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: SnapshotsKept, Quota: EtcdQuota(c.Etcd.Args)}},
 		})
 	}
 	for _, r := range risky {

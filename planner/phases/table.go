@@ -60,7 +60,7 @@ const (
 	kubeProxyPart = addonPhase + "/kube-proxy"
 )
 
-// tokenCleanup is the waypoint of the step that deletes the join token.
+// tokenCleanup is the waypoint of the step that deletes the join tokens that are left.
 const tokenCleanup = "joined"
 
 // table lists the phases in kubeadm's order, with ours where they belong.
@@ -99,8 +99,6 @@ type work struct {
 	desired *state.Snapshot
 	// peer are the changes of any phase of the same target.
 	peer func(phase string) []planner.Change
-	// joiners are the nodes that join in this plan and need a token.
-	joiners []*node
 }
 
 // empty tells that nothing of the phase changes.
@@ -112,7 +110,7 @@ func (w work) creates(phase string) bool { return w.of(phase).create() }
 
 // of is the work of any phase on the same target.
 func (w work) of(phase string) work {
-	return work{changes: w.peer(phase), desired: w.desired, peer: w.peer, joiners: w.joiners}
+	return work{changes: w.peer(phase), desired: w.desired, peer: w.peer}
 }
 
 // create tells that some item was not there.

@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -8,21 +10,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// bootstrapToken lets nodes join: RBAC and cluster-info stay, the token is
-// made just in time and deleted when all have joined.
+// bootstrapToken lets nodes join: RBAC and cluster-info stay. The token of a joining node is
+// made and deleted by the steps of its join.
 var bootstrapToken = phase{
 	name:         tokenPhase,
 	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(tokenPhase), c.tokenItems()...) },
-	clusterStep: func(c *cluster, w work) planner.Step {
-		s := objectStep(c, w)
-		if len(w.joiners) > 0 {
-			s.Operations = append(s.Operations, planner.CreateToken{
-				Description: "kubewright: for the nodes that join in one apply", TTL: joinTokenTTL,
-				Usages: []string{"signing", "authentication"}, Groups: []string{kubeadm.DefaultTokenGroup},
-			})
-		}
-		return s
-	},
+	clusterStep:  objectStep,
 	clusterNeeds: func(c *cluster) []state.Address {
 		switch {
 		case c.up != nil && c.report == nil:
@@ -38,21 +31,58 @@ var bootstrapToken = phase{
 	},
 }
 
-// joinTokenTTL bounds the life of a token whose deletion never came.
-const joinTokenTTL = time.Hour
+// joinTokenTTL is how long the token of a joining node is valid, unless the cluster's timeouts let
+// the join take longer.
+const joinTokenTTL = 15 * time.Minute
 
-// tokenCleanupStep deletes the token once every node of this plan has joined.
-func tokenCleanupStep(c *cluster, joiners []*node) (planner.Step, []state.Address) {
+// joinToken makes a token for the join of one node, right before its kubelet is started. It is valid
+// until the kubelet has its certificate or its join has failed by its timeouts.
+func (n *node) joinToken() planner.Operation {
+	const spare = time.Minute // for the kubelet's files and its start
+	t := n.cluster.Timeouts
+	return planner.CreateToken{
+		Description: planner.JoinTokenDescription(n.name), TTL: max(joinTokenTTL, t.KubeletHealthCheck+t.Discovery+t.TLSBootstrap+spare),
+		Usages: []string{"signing", "authentication"}, Groups: []string{kubeadm.DefaultTokenGroup},
+	}
+}
+
+// madeToken refers to the token of the node's join.
+func (n *node) madeToken() state.Pending {
+	return state.Pending{Step: step(n.target, kubeletStartPhase).String(), Output: "token"}
+}
+
+// joinTokens adds the step that deletes the tokens for joining that are left: those of joins that
+// fail in this plan, and those of earlier runs.
+func (b *builder) joinTokens(c *cluster) {
+	joiners := c.joiners()
+	left := c.report != nil && len(c.leftTokens()) > 0
+	if len(joiners) == 0 && !left {
+		return
+	}
+	id := c.cleanup()
+	s := planner.Step{
+		ID: id, Phase: tokenPhase, Target: c.target, Action: planner.Delete, Via: c.seat, Finally: len(joiners) > 0,
+		Operations: planner.Operations{planner.DeleteJoinTokens{Keep: slices.Sorted(maps.Keys(c.keptTokens()))}},
+	}
+	for _, n := range joiners {
+		start := step(n.target, kubeletStartPhase)
+		b.draft.Closes[id] = append(b.draft.Closes[id], start)
+		b.draft.Edges[id] = append(b.draft.Edges[id], start, step(n.target, waitBootstrapPhase))
+	}
+	b.draft.Steps = append(b.draft.Steps, s)
+}
+
+// cleanup is the address of the step that deletes the tokens for joining that are left.
+func (c *cluster) cleanup() state.Address {
 	id := step(c.target, tokenPhase)
 	id.Waypoint = tokenCleanup
-	var needs []state.Address
-	for _, n := range joiners {
-		needs = append(needs, step(n.target, waitBootstrapPhase))
-	}
-	return planner.Step{
-		ID: id, Phase: tokenPhase, Target: c.target, Action: planner.Delete, Via: c.seat,
-		Operations: planner.Operations{planner.DeleteToken{Token: state.Pending{Step: step(c.target, tokenPhase).String(), Output: "token"}}},
-	}, needs
+	return id
+}
+
+// leftTokens are the IDs of tokens for joining that an earlier run has left.
+func (c *cluster) leftTokens() []string {
+	kept := c.keptTokens()
+	return slices.DeleteFunc(slices.Clone(c.report.JoinTokens), func(id string) bool { _, keep := kept[id]; return keep })
 }
 
 // kubeletFinalize points a control plane's kubelet at its own API server, and

@@ -74,7 +74,7 @@ func (v *View) stillOut() diag.Diagnostics {
 func (v *View) leftOut() []state.Unobserved {
 	var out []state.Unobserved
 	for _, u := range v.Unobserved {
-		if v.forgets(u.Target) || v.abandons(u.Target) || v.refused[u.Target.String()] {
+		if v.untrusted[u.Target] || v.forgets(u.Target) || v.abandons(u.Target) || v.refused[u.Target.String()] {
 			continue
 		}
 		if n := v.find(u.Target); n == nil || !n.isControlPlane() || v.Destroy {

@@ -548,7 +548,7 @@ func TestUpgradeInTheDarkBesideJoin(t *testing.T) {
 			if o.view.Clusters["prod"] != nil {
 				t.Error("the API answers")
 			}
-			if token, back := stepOf(p, "/bootstrap-token"), stepOf(p, fmt.Sprintf("cp%d/control-plane", planes)); token == nil || back == nil || !waitsFor(p, token, back.ID) {
+			if token, back := stepOf(p, "w1/kubelet-start"), stepOf(p, fmt.Sprintf("cp%d/control-plane", planes)); token == nil || back == nil || !waitsFor(p, token, back.ID) {
 				t.Errorf("the token does not wait for the API:\n%s", describe(p))
 			}
 			o.must(o.carryOut())

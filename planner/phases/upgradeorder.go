@@ -207,7 +207,7 @@ func (b *builder) taintsFirst(c *cluster) {
 		}
 		b.draft.Edges[mark] = slices.Clone(b.draft.Edges[start])
 		b.after(start, mark)
-		b.draft.Closes[start] = mark
+		b.draft.Closes[start] = []state.Address{mark}
 	}
 }
 

@@ -34,6 +34,8 @@ type View struct {
 	// AllowUnreachable plans without workers, nodes that leave and, in a destroy,
 	// any nodes whose hosts could not be looked at. Their steps are withheld.
 	AllowUnreachable bool
+	// AllowOlderState plans with a state that lacks runs which its hosts have seen.
+	AllowOlderState bool
 	// Replace are nodes that leave and join again on request; of those in
 	// AcceptNewHost the host is meant to be another machine than before.
 	Replace, AcceptNewHost []state.Target
@@ -62,6 +64,8 @@ type View struct {
 	// them, or are asked for what cannot be: their hosts count as not looked at, so that
 	// what is wrong with others can still be told.
 	refused map[string]bool
+	// untrusted are the workers that are left out because of what their hosts report.
+	untrusted map[state.Target]bool
 	// recorded are the items of Recorded, but for those of nodes that are replaced or
 	// come back.
 	recorded *state.Snapshot

@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts"
 	"github.com/kubewright/kubewright/state/safefile"
 )
@@ -67,7 +68,28 @@ type Sources struct {
 
 // DefaultSources are the projects' own.
 func DefaultSources() Sources {
-	return Sources{Kubernetes: "https://dl.k8s.io", GitHub: "https://github.com", Client: http.DefaultClient}
+	return Sources{Kubernetes: "https://dl.k8s.io", GitHub: "https://github.com", Client: &http.Client{CheckRedirect: checkRedirect}}
+}
+
+// redirectsMost is how many redirects one after the other are followed.
+const redirectsMost = 5
+
+// checkRedirect follows a publisher, or a mirror, on its own host, and over HTTPS to where it keeps
+// its files; never from HTTPS to HTTP, and to no service of the operator's own machine or cloud.
+func checkRedirect(to *http.Request, via []*http.Request) error {
+	from, why := via[len(via)-1].URL, config.Unfetchable(to.URL.Hostname())
+	same := to.URL.Host == from.Host
+	switch {
+	case len(via) > redirectsMost:
+		return fmt.Errorf("it redirects more than %d times", redirectsMost)
+	case to.URL.User != nil:
+		return fmt.Errorf("it redirects to %s with a user in the address", to.URL.Host)
+	case to.URL.Scheme != "https" && (!same || to.URL.Scheme != from.Scheme):
+		return fmt.Errorf("it redirects to %s://%s, which is not HTTPS", to.URL.Scheme, to.URL.Host)
+	case why != "" && !same:
+		return fmt.Errorf("it redirects to %s, which %s", to.URL.Host, why)
+	}
+	return nil
 }
 
 // What became of a file.

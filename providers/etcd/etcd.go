@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	neturl "net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -106,6 +108,9 @@ func (c *Client) at(endpoint string) (member, error) {
 	defer c.mu.Unlock()
 	if m := c.members[endpoint]; m != nil {
 		return m, nil
+	}
+	if !c.leads(endpoint) {
+		return nil, fmt.Errorf("%s: it is no address at which other hosts reach a member of etcd", endpoint)
 	}
 	m, err := c.dial(endpoint)
 	if err == nil {
@@ -210,10 +215,22 @@ func (c *Client) learn(l list) {
 	defer c.mu.Unlock()
 	c.listed, c.known = nil, l.clusterID
 	for _, m := range l.members {
-		if len(m.ClientURLs) > 0 && !m.IsLearner {
+		if len(m.ClientURLs) > 0 && !m.IsLearner && c.leads(m.ClientURLs[0]) {
 			c.listed = append(c.listed, m.ClientURLs[0])
 		}
 	}
+}
+
+// leads reports whether a client URL of a member leads to it: a loopback address is of the
+// machine that calls it, and leads to a member only where that was given.
+func (c *Client) leads(endpoint string) bool {
+	u, err := neturl.Parse(endpoint)
+	if err != nil || u.Hostname() == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	here := u.Hostname() == "localhost" || err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified())
+	return !here || slices.Contains(c.given, endpoint)
 }
 
 // foreign tells an answer of another etcd than the one that has named the endpoint:

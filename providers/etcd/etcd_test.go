@@ -212,6 +212,30 @@ func (f *fake) snapshot(context.Context) (r io.ReadCloser, err error) {
 
 func (f *fake) close() error { return nil }
 
+// TestLoopbackOfAMember: a loopback address that a member gives is of the machine that
+// calls it: it is called only where it was given.
+func TestLoopbackOfAMember(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"https://127.0.0.1:22", "https://localhost:2379", "https://[::1]:2379", "https://0.0.0.0:2379", "https://[::ffff:127.0.0.1]:80", "nonsense"} {
+		c := three()
+		c.members[2].ClientURLs = []string{address}
+		var called []string
+		client := newClient([]string{url("a")}, func(endpoint string) (member, error) {
+			called = append(called, endpoint)
+			return &fake{c, endpoint}, nil
+		})
+		for range 2 { // the second time from what was listed
+			members, _, err := client.Members(t.Context())
+			if err != nil || len(members) != 3 || members[2].Healthy || !members[1].Healthy {
+				t.Errorf("%s: %+v, %v", address, members, err)
+			}
+		}
+		if slices.Contains(called, address) {
+			t.Errorf("called %v", called)
+		}
+	}
+}
+
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	c := three()

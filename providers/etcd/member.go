@@ -116,7 +116,11 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 
 // messageCap is how large a message of etcd's may be, in bytes. Members and sizes
 // take some KiB, and a snapshot comes in parts of 32 KiB.
-const messageCap = 16 << 20
+const messageCap = 1 << 20
+
+// mostMembers is how many members etcd has at most; seven are the most that make sense, and
+// each is asked by itself.
+const mostMembers = 64
 
 // tlsConfig verifies members against etcd's CA and shows the client certificate.
 func tlsConfig(ca, crt, key []byte) (*tls.Config, error) {
@@ -158,6 +162,9 @@ func (r *remote) membership(ctx context.Context, options ...clientv3.OpOption) (
 	resp, err := r.MemberList(ctx, options...)
 	if err != nil {
 		return list{}, r.explain(err)
+	}
+	if n := len(resp.Members); n > mostMembers {
+		return list{}, fmt.Errorf("%s: it lists %d members, which no etcd has", r.endpoint, n)
 	}
 	return list{resp.Header.ClusterId, resp.Members}, nil
 }

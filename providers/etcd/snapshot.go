@@ -12,6 +12,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 )
 
 // stallTimeout is how long a stream may bring nothing before it counts as cut
@@ -98,50 +99,54 @@ func stream(ctx context.Context, from member, clusterID uint64, name string, rev
 	}, nil
 }
 
-// watched is a stream that ends when nothing comes for a while.
+// snapshotTime is how long a snapshot may take, besides the time that its bytes take at
+// budget.LeastRate.
+const snapshotTime = 5 * time.Minute
+
+// watched is a stream that ends when nothing comes for a while, or too little.
 type watched struct {
 	io.ReadCloser
-	ctx     context.Context
-	timeout time.Duration
-	timer   *time.Timer
-	cancel  context.CancelCauseFunc
-	close   sync.Once
+	ctx    context.Context
+	watch  *budget.Watch
+	cancel context.CancelCauseFunc
+	close  sync.Once
 }
 
-// errStalled is why a stream is given up.
-var errStalled = &providers.Error{Kind: providers.ErrTimeout, Do: "read the snapshot of etcd", Cause: fmt.Errorf("nothing has come for %s", stallTimeout)}
+// lateError is why a stream is given up.
+type lateError struct{ error }
 
 func watch(ctx context.Context, stream io.ReadCloser, timeout time.Duration, cancel context.CancelCauseFunc) *watched {
-	w := &watched{ReadCloser: stream, ctx: ctx, timeout: timeout, cancel: cancel}
-	w.timer = time.AfterFunc(timeout, func() { cancel(errStalled) })
-	w.timer.Stop()
-	return w
+	pace := budget.Pace{Silence: timeout, Total: snapshotTime}
+	return &watched{ReadCloser: stream, ctx: ctx, cancel: cancel, watch: pace.Watch(func(err error) { cancel(lateError{err}) })}
 }
 
 // Read implements io.Reader. Where the stream breaks off, the error has a kind.
 // Only the member is timed, not who reads.
 func (w *watched) Read(b []byte) (int, error) {
-	w.timer.Reset(w.timeout)
+	w.watch.Resume()
+	w.watch.Heard(0)
 	n, err := w.ReadCloser.Read(b)
-	w.timer.Stop()
+	w.watch.Heard(n)
+	w.watch.Pause()
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
+	const do = "read the snapshot of etcd"
 	cause := context.Cause(w.ctx)
-	switch {
-	case errors.Is(cause, errStalled):
-		return n, errStalled
-	case cause != nil:
+	if late, is := errors.AsType[lateError](cause); is {
+		return n, &providers.Error{Kind: providers.ErrTimeout, Do: do, Cause: late.error}
+	}
+	if cause != nil {
 		err = cause
 	}
-	return n, failure("read the snapshot of etcd", providers.ErrDisconnected, err)
+	return n, failure(do, providers.ErrDisconnected, err)
 }
 
 // Close implements io.Closer.
 func (w *watched) Close() error {
 	var err error
 	w.close.Do(func() {
-		w.timer.Stop()
+		w.watch.Stop()
 		w.cancel(nil)
 		err = w.ReadCloser.Close()
 	})

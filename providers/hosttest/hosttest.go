@@ -66,6 +66,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"Moved":                 testMoved,
 		"Superseded":            testSuperseded,
 		"SideBySide":            testSideBySide,
+		"VoidToken":             testVoidToken,
 		"Foreign":               testForeign,
 		"ObserveChangesNothing": testObserveChangesNothing,
 		"Room":                  testRoom,
@@ -415,39 +416,6 @@ func testMarks(t *testing.T, s *subject) {
 	wantChanged(t, s.do(t, planner.Mark{Remove: true}), true)
 	if got := s.observe(t, state.Query{}).Marks; got != nil {
 		t.Errorf("got %+v after the marks were removed", got)
-	}
-}
-
-func testSuperseded(t *testing.T, s *subject) {
-	again := s.Again(t)
-	defer func() { _ = again.Close() }()
-	s.token = 5
-	s.do(t, s.write(folder+"/file", "five"))
-	later := s.batch(s.write(folder+"/file", "six"))
-	later.Token = 6
-	if _, err := again.Perform(t.Context(), later); err != nil {
-		t.Fatal(err)
-	}
-	outcomes, err := s.Host.Perform(t.Context(), s.batch(s.write(folder+"/file", "five again")))
-	if !errors.Is(err, providers.ErrSuperseded) || len(outcomes) != 0 {
-		t.Errorf("got %v, %v, want ErrSuperseded", outcomes, err)
-	}
-	wantFile(t, s.look(t, folder+"/file"), "six", "0600", s.Owner)
-}
-
-// testSideBySide: of two runs with one token the host accepts the first.
-func testSideBySide(t *testing.T, s *subject) {
-	for _, tt := range []struct {
-		run   string
-		token int64
-		ok    bool
-	}{{"ada", 5, true}, {"ada", 5, true}, {"grace", 5, false}, {"", 5, true}, {"grace", 6, true}, {"ada", 6, false}, {"grace", 6, true}} {
-		b := s.batch(s.write(folder+"/file", fmt.Sprint(tt.run, tt.token)))
-		b.Run, b.Token = tt.run, tt.token
-		outcomes, err := s.Host.Perform(t.Context(), b)
-		if (err == nil) != tt.ok || !tt.ok && (!errors.Is(err, providers.ErrSuperseded) || len(outcomes) != 0) {
-			t.Errorf("run %q with token %d: %v, %v", tt.run, tt.token, outcomes, err)
-		}
 	}
 }
 

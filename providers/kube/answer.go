@@ -1,51 +1,239 @@
 package kube
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// answerCap is how large an answer of the API may be, in bytes: more than the pods
-// of the largest clusters take. One that has no end would take all memory here.
-const answerCap = 1 << 30
+// What an answer of the API may have at most. What it takes here depends less on its bytes
+// than on the elements of its arrays: {} takes as much as a whole container does.
+const (
+	// pageCap is of a page of a list, in bytes; a page that is larger is asked for with
+	// fewer items.
+	pageCap = 16 << 20
+	// pageElements are the elements of all arrays of a page, and pageValues all values.
+	pageElements = 1 << 16
+	pageValues   = 1 << 20
+	// objectCap is of any other answer, in bytes. An API server takes no object with more
+	// than 3 MiB, and its resources take less.
+	objectCap    = 8 << 20
+	objectValues = 1 << 18
+	// metricsCap is of the metrics, in bytes.
+	metricsCap = 64 << 20
+	// readValues are the values of all objects that one observation reads.
+	readValues = 1 << 20
+	// nesting is how deep values are nested.
+	nesting = 1000
+)
 
-// tooLargeError is why an answer was cut off.
-type tooLargeError struct{ most int64 }
-
-func (e *tooLargeError) Error() string {
-	return fmt.Sprintf("the API server sends more than %d MiB as one answer", e.most>>20)
+// tooLargeError reports an answer that was cut off because it has more than was asked for.
+type tooLargeError struct {
+	// path is what was asked for.
+	path string
+	// has is what it has too much of, such as "more than 16 MiB".
+	has string
+	// page tells that fewer items may be asked for.
+	page bool
 }
 
-// capped cuts off answers with more bytes than most.
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("the API server's answer to %s has %s, which is more than was asked for", e.path, e.has)
+}
+
+// requestPace is how fast each request has to be answered. An API server takes a minute for
+// one at most (--request-timeout).
+var requestPace = budget.Pace{Silence: 75 * time.Second, Total: 5 * time.Minute}
+
+// lateError is why a request was given up.
+type lateError struct {
+	method, path string
+	cause        error
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("%s %s: %v", e.method, e.path, e.cause)
+}
+
+// Unwrap returns the kind: whether something was written is open.
+func (e *lateError) Unwrap() []error { return []error{providers.ErrTimeout, e.cause} }
+
+// late returns why a request was given up, or the error where it was not.
+func late(ctx context.Context, err error) error {
+	if e, is := errors.AsType[*lateError](context.Cause(ctx)); is {
+		return e
+	}
+	return err
+}
+
+// errOtherForm reports an answer in a form that was not asked for.
+var errOtherForm = errors.New("the API server answers in another form than JSON, which was not asked for")
+
+// measure is what an answer may have.
+type measure struct {
+	path string
+	// bytes are those of the body; items, elements and values those of its JSON, 0 for
+	// what is not JSON. items is 0 as well for what is no page of a list.
+	bytes                   int64
+	items, elements, values int
+}
+
+// measureOf returns what the answer to a request may have.
+func measureOf(u *url.URL) measure {
+	if u.Path == "/metrics" {
+		return measure{path: u.Path, bytes: metricsCap}
+	}
+	if items, err := strconv.Atoi(u.Query().Get("limit")); err == nil && items > 0 {
+		return measure{path: u.Path, bytes: pageCap, items: items, elements: pageElements, values: pageValues}
+	}
+	return measure{path: u.Path, bytes: objectCap, elements: pageElements, values: objectValues}
+}
+
+// allowance is what one observation may take. Requests have it in their context.
+type allowance struct {
+	// watch is stopped while an answer waits for memory.
+	watch *budget.Watch
+	// values are those of the objects that were read so far.
+	values atomic.Int64
+}
+
+type allowanceKey struct{}
+
+func allowanceOf(ctx context.Context) *allowance {
+	a, _ := ctx.Value(allowanceKey{}).(*allowance)
+	return a
+}
+
+// capped cuts off answers that have more than they may.
 type capped struct {
 	http.RoundTripper
-	most int64
+	budget *budget.Budget
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := c.RoundTripper.RoundTrip(r)
-	if err == nil {
-		answer.Body = &cappedBody{answer.Body, c.most, c.most}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	pace := requestPace
+	if allowanceOf(ctx) != nil {
+		pace = budget.Pace{} // an observation is timed as a whole
 	}
-	return answer, err
+	watch := pace.Watch(func(err error) { cancel(&lateError{r.Method, r.URL.Path, err}) })
+	watch.Heard(0)
+	answer, err := c.RoundTripper.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		watch.Stop()
+		err = late(ctx, err)
+		cancel(nil)
+		return nil, err
+	}
+	// JSON can be measured as it comes. Without a form client-go takes the request's.
+	switch form := answer.Header.Get("Content-Type"); {
+	case form == "":
+		answer.Header.Set("Content-Type", "application/json")
+	case strings.Contains(form, "protobuf"), strings.Contains(form, "cbor"):
+		watch.Stop()
+		_ = answer.Body.Close()
+		cancel(nil)
+		return nil, errOtherForm
+	}
+	answer.Body = &cappedBody{ReadCloser: answer.Body, ctx: ctx, cancel: cancel, watch: watch, measure: measureOf(r.URL), room: c.budget.Lease()}
+	return answer, nil
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery, by which
 // idle connections are found.
 func (c capped) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
 
-// cappedBody is the body of an answer, of which some bytes are left to come.
+// cappedBody is the body of an answer, measured as it is read.
 type cappedBody struct {
 	io.ReadCloser
-	most, left int64
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	watch   *budget.Watch
+	measure measure
+	room    *budget.Lease
+	read    int64
+	json    scanner
 }
 
 func (b *cappedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, &tooLargeError{b.most}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = late(b.ctx, err)
+	}
+	if n == 0 {
+		return n, err
+	}
+	b.watch.Heard(n)
+	if held := b.hold(n); held != nil {
+		return 0, held
+	}
+	if b.read += int64(n); b.read > b.measure.bytes {
+		return 0, b.tooLarge(fmt.Sprintf("more than %d MiB", b.measure.bytes>>20))
+	}
+	if b.measure.values == 0 {
+		return n, err
+	}
+	before := b.json.values
+	b.json.scan(p[:n])
+	if has := b.measure.exceeded(&b.json); has != "" {
+		return 0, b.tooLarge(has)
+	}
+	if a := allowanceOf(b.ctx); a != nil && b.measure.items == 0 && a.values.Add(int64(b.json.values-before)) > readValues {
+		return 0, b.tooLarge(fmt.Sprintf("together with those before more than %d values", readValues))
 	}
 	return n, err
+}
+
+// Close implements io.Closer.
+func (b *cappedBody) Close() error {
+	b.room.Release()
+	b.watch.Stop()
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}
+
+func (b *cappedBody) tooLarge(has string) error {
+	page := b.measure.items > 1 && b.json.items <= b.measure.items
+	return &tooLargeError{path: b.measure.path, has: has, page: page}
+}
+
+// hold makes room for n bytes. While it waits the API server is not to blame.
+func (b *cappedBody) hold(n int) error {
+	if ok, err := b.room.Try(int64(n)); ok || err != nil {
+		return err
+	}
+	b.watch.Pause()
+	defer b.watch.Resume()
+	if a := allowanceOf(b.ctx); a != nil {
+		a.watch.Pause()
+		defer a.watch.Resume()
+	}
+	return b.room.Grow(b.ctx, int64(n))
+}
+
+// exceeded says what JSON has too much of, or "".
+func (m measure) exceeded(s *scanner) string {
+	switch {
+	case m.items > 0 && s.items > m.items:
+		return fmt.Sprintf("more than %d items", m.items)
+	case s.elements > m.elements:
+		return fmt.Sprintf("more than %d elements of arrays", m.elements)
+	case s.values > m.values:
+		return fmt.Sprintf("more than %d values", m.values)
+	case len(s.open) > nesting:
+		return fmt.Sprintf("more than %d values in each other", nesting)
+	}
+	return ""
 }

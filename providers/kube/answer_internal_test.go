@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -22,32 +23,110 @@ import (
 // was asked, and one that says as much as may be said is not.
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
-	const most = 1 << 20
-	for name, endless := range map[string]string{"version": "/version", "nodes": "/api/v1/nodes", "none": "no/path"} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
+	for endless, want := range map[string]string{
+		"/version":      "the API server's answer to /version has more than 8 MiB, which is more than was asked for",
+		"/api/v1/nodes": "the API server's answer to /api/v1/nodes has more than 16 MiB, which is more than was asked for",
+		"no/path":       "",
+	} {
+		room := budget.New()
+		err := observeOne(t, room, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, map[string]string{
 				"/version": `{"gitVersion":"v1.36.3"}`, "/api/v1/nodes": `{"kind":"NodeList","apiVersion":"v1"}`, "/api/v1/pods": `{"kind":"PodList","apiVersion":"v1"}`,
 			}[r.URL.Path])
-			_, _ = w.Write(bytes.Repeat([]byte(" "), most/2))
+			_, _ = w.Write(bytes.Repeat([]byte(" "), objectCap/2))
 			for r.URL.Path == endless {
 				if _, err := w.Write(bytes.Repeat([]byte(" "), 1<<16)); err != nil {
 					return
 				}
 			}
-		}))
-		s, err := connect(&rest.Config{Host: server.URL}, most)
-		if err != nil {
-			t.Fatal(err)
+		})
+		if want == "" && err != nil || want != "" && (!errors.Is(err, providers.ErrProtocol) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v", endless, err)
 		}
-		api := &API{sessions: []*session{s}}
-		_, err = api.Observe(t.Context(), state.ClusterQuery{})
-		said := err != nil && strings.Contains(err.Error(), "the API server sends more than 1 MiB as one answer")
-		if cut := errors.Is(err, providers.ErrProtocol) && said; cut != strings.HasPrefix(endless, "/") {
-			t.Errorf("%s: got %v", name, err)
+		if n := room.Used(); n != 0 {
+			t.Errorf("%s: %d bytes are not given back", endless, n)
 		}
-		_ = api.Close()
-		server.Close()
+	}
+}
+
+// observeOne observes an API that a handler makes.
+func observeOne(t *testing.T, room *budget.Budget, handle http.HandlerFunc) error {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		handle(w, r)
+	}))
+	defer server.Close()
+	s, err := connect(&rest.Config{Host: server.URL}, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := &API{sessions: []*session{s}}
+	defer api.Close()
+	_, err = api.Observe(t.Context(), state.ClusterQuery{})
+	return err
+}
+
+// TestCostlyAnswer: what would take much memory when it is decoded is refused before that.
+func TestCostlyAnswer(t *testing.T) {
+	t.Parallel()
+	page := func(items string) string { return `{"kind":"PodList","apiVersion":"v1","items":[` + items + `]}` }
+	for name, c := range map[string]struct{ pods, want string }{
+		"small items":      {page(strings.Repeat(`{"metadata":{"name":"a"}},`, 501) + "{}"), "has more than 500 items"},
+		"null items":       {page(strings.Repeat(`null,`, 501) + "null"), "has more than 500 items"},
+		"small containers": {page(`{"spec":{"containers":[` + strings.Repeat(`{},`, pageElements) + `{}]}}`), "has more than 65536 elements of arrays"},
+		"labels":           {page(`{"metadata":{"labels":{` + strings.Repeat(`"a":"",`, pageValues) + `"b":""}}}`), "has more than 1048576 values"},
+		"deep":             {page(strings.Repeat("[", 2*nesting) + strings.Repeat("]", 2*nesting)), "has more than 1000 values in each other"},
+		"in order":         {page(strings.Repeat(`{"metadata":{"name":"a"}},`, 499) + "{}"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := observeOne(t, budget.New(), func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, map[string]string{
+					"/version": `{"gitVersion":"v1.36.3"}`, "/api/v1/nodes": `{"kind":"NodeList","apiVersion":"v1"}`, "/api/v1/pods": c.pods,
+				}[r.URL.Path])
+			})
+			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, providers.ErrProtocol) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestOtherForm: what cannot be measured as it comes is not decoded.
+func TestOtherForm(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"application/vnd.kubernetes.protobuf", "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch"} {
+		err := observeOne(t, budget.New(), func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", form)
+			_, _ = io.WriteString(w, `{"gitVersion":"v1.36.3"}`)
+		})
+		if !errors.Is(err, providers.ErrProtocol) || !strings.Contains(err.Error(), "in another form than JSON") {
+			t.Errorf("%s: got %v", form, err)
+		}
+	}
+}
+
+// TestScanner: what is counted does not depend on the parts in which JSON comes, nor on what
+// stands in quotation marks.
+func TestScanner(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]int{
+		`{"items":[{"a":[1,2,3]},{"b":"[,]{}"},null, 12 ]}`: {4, 7},
+		`{"items":[]}`:                           {0, 0},
+		`{"items": [ ] , "x":{"y":["z"]}}`:       {0, 1},
+		`{"items":["\\\"],[","x\\"],"m":[true]}`: {3, 3},
+		`[{"items":[1]}]`:                        {0, 2},
+		`]]]}{"items":[1,2]}`:                    {2, 2},
+	} {
+		for i := range len(text) + 1 {
+			var s scanner
+			s.scan([]byte(text[:i]))
+			s.scan([]byte(text[i:]))
+			if s.items != want[0] || s.elements != want[1] {
+				t.Errorf("%s in parts at %d: %d items, %d elements, want %v", text, i, s.items, s.elements, want)
+			}
+		}
 	}
 }
 
@@ -65,7 +144,7 @@ func TestCloseEndsConnections(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	s, err := connect(&rest.Config{Host: server.URL}, answerCap)
+	s, err := connect(&rest.Config{Host: server.URL}, budget.New())
 	if err != nil {
 		t.Fatal(err)
 	}

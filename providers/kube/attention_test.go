@@ -66,42 +66,71 @@ func TestSlowAPI(t *testing.T) {
 	}
 }
 
-// TestPodsPieceByPiece: pods are read in pieces that fit together, and all at once where
-// the rest of a list has expired.
-func TestPodsPieceByPiece(t *testing.T) {
+// TestTrickle: an API that sends a byte now and then, and never comes to an end, is given up.
+func TestTrickle(t *testing.T) {
 	t.Parallel()
-	for name, expired := range map[string]bool{"in pieces": false, "the rest expired": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var a *api
-			piece := func(name, rest string) answer {
-				metadata := object{"namespace": "kube-system", "name": name, "annotations": object{"kubernetes.io/config.mirror": "h"}}
-				return answer{200, object{"kind": "PodList", "apiVersion": "v1", "metadata": object{"continue": rest}, "items": []any{object{"metadata": metadata}}}}
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		_, h := start(t, func(user, method, path string, body []byte) answer {
+			if path != "/api/v1/pods" {
+				return cluster(user, method, path, body)
 			}
-			a, h := start(t, func(user, method, path string, body []byte) answer {
-				asked := a.requests[len(a.requests)-1]
-				switch {
-				case path != "/api/v1/pods":
-					return cluster(user, method, path, body)
-				case strings.HasSuffix(asked, "/pods?limit=500"):
-					return piece("first", "rest")
-				case strings.HasSuffix(asked, "/pods?continue=rest&limit=500") && expired:
-					return status(410, "Expired")
-				case strings.HasSuffix(asked, "/pods?continue=rest&limit=500"):
-					return piece("second", "")
+			return answer{200, sending(func(w http.ResponseWriter) {
+				for {
+					select {
+					case <-ended:
+						return
+					case <-time.After(10 * time.Second):
+						_, _ = io.WriteString(w, " ")
+						w.(http.Flusher).Flush()
+					}
 				}
-				return piece("whole", "")
-			})
-			report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, first := report.StaticPods["first"]
-			_, second := report.StaticPods["second"]
-			_, whole := report.StaticPods["whole"]
-			if first == expired || second == expired || whole != expired {
-				t.Errorf("got %v", report.StaticPods)
-			}
+			})}
 		})
+		api := open(t, h)
+		began := time.Now()
+		_, err := api.Observe(t.Context(), state.ClusterQuery{})
+		close(ended)
+		if took := time.Since(began); !errors.Is(err, providers.ErrTimeout) || took < 5*time.Minute || took > 6*time.Minute {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if err == nil || !strings.Contains(err.Error(), "cannot observe the API: no end of the answer after 5m0s, in which ") || providers.RemedyOf(err) == "" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestRequestsEnd: no request that writes waits for ever for its answer, whether none comes or
+// it has no end.
+func TestRequestsEnd(t *testing.T) {
+	t.Parallel()
+	for name, write := range writes {
+		for what, step := range map[string]string{"silent": "", "trickles": " "} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					ended := make(chan struct{})
+					_, h := start(t, func(string, string, string, []byte) answer {
+						return answer{200, sending(func(w http.ResponseWriter) {
+							for {
+								select {
+								case <-ended:
+									return
+								case <-time.After(10 * time.Second):
+									_, _ = io.WriteString(w, step)
+									w.(http.Flusher).Flush()
+								}
+							}
+						})}
+					})
+					began := time.Now()
+					err := write(t.Context(), open(t, h))
+					close(ended)
+					if took := time.Since(began); !errors.Is(err, providers.ErrTimeout) || took > 6*time.Minute {
+						t.Errorf("after %v: %v", took, err)
+					}
+				})
+			})
+		}
 	}
 }

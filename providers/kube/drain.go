@@ -29,8 +29,7 @@ const (
 	// asks again without any pause.
 	evictRetry = 5 * time.Second
 	// drainGrace is how much longer than its own timeout a drain may take.
-	drainGrace     = 30 * time.Second
-	podsPerRequest = 500
+	drainGrace = 30 * time.Second
 	// leaderGap is how long a drain waits for a controller manager to lead: twice what
 	// the lease of one that is gone lasts (--leader-elect-lease-duration).
 	leaderGap = 30 * time.Second
@@ -141,7 +140,7 @@ func drainHelper(ctx context.Context, client kubernetes.Interface, op planner.Dr
 		Ctx: ctx, Client: client,
 		Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
 		Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
-		ChunkSize: podsPerRequest, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: pause(op.Timeout),
+		ChunkSize: pageSize, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: pause(op.Timeout),
 		// Less than a second is not none, which would wait for ever.
 		SkipWaitForDeleteTimeoutSeconds: int(math.Ceil(op.SkipWait.Seconds())),
 		Out:                             lines, ErrOut: lines,
@@ -162,7 +161,7 @@ func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.S
 	if len(errs) > 0 {
 		return nil
 	}
-	budgets, err := s.typed.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+	budgets, err := allBudgets(ctx, s)
 	if err != nil {
 		budgets = &policyv1.PodDisruptionBudgetList{}
 	}

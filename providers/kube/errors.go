@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 )
 
 func forbidden(err error) bool { return apierrors.IsForbidden(err) }
@@ -25,13 +26,31 @@ func failure(do string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if large, ok := errors.AsType[*tooLargeError](err); ok {
-		return &providers.Error{Kind: providers.ErrProtocol, Do: do, Cause: large}
+	if unasked := unaskedFor(err); unasked != nil {
+		return &providers.Error{Kind: providers.ErrProtocol, Do: do, Cause: providers.WithRemedy(unasked,
+			"no API server in order answers so. Take its host for compromised until you know better")}
 	}
 	if kind := kindOf(err); kind != nil {
 		return &providers.Error{Kind: kind, Do: do, Cause: err}
 	}
 	return fmt.Errorf("cannot %s: %w", do, err)
+}
+
+// unaskedFor finds the error of an answer that has what was not asked for.
+func unaskedFor(err error) error {
+	if e, is := errors.AsType[*tooLargeError](err); is {
+		return e
+	}
+	if e, is := errors.AsType[*tooManyError](err); is {
+		return e
+	}
+	if e, is := errors.AsType[*budget.TooLargeError](err); is {
+		return e
+	}
+	if errors.Is(err, errOtherForm) {
+		return errOtherForm
+	}
+	return nil
 }
 
 // kindOf is the kind of an error, or nil when it has one already or none fits.
@@ -92,7 +111,7 @@ func answerKind(err error) (kind error, answered bool) {
 	case notFound(err):
 		return providers.ErrNotFound, true
 	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsServerTimeout(err),
-		apierrors.IsTimeout(err), apierrors.IsInternalError(err), apierrors.IsConflict(err):
+		apierrors.IsTimeout(err), apierrors.IsResourceExpired(err), apierrors.IsInternalError(err), apierrors.IsConflict(err):
 		return providers.ErrUnavailable, true
 	}
 	var answer apierrors.APIStatus

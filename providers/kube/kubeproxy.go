@@ -28,32 +28,44 @@ func dataWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 	return last
 }
 
+// proxyPod is a pod of kube-proxy's DaemonSet on a node.
+type proxyPod struct {
+	node string
+	// created is when it was made; started since when all its containers run, zero
+	// while not all of them run.
+	created, started time.Time
+}
+
+// proxyPodOf returns what matters of a pod, and whether it is one of kube-proxy's that
+// stays.
+func proxyPodOf(p *corev1.Pod) (proxyPod, bool) {
+	owner := metav1.GetControllerOf(p)
+	if p.Namespace != metav1.NamespaceSystem || p.Labels[proxyLabel] != proxyName || owner == nil || owner.Kind != "DaemonSet" ||
+		p.DeletionTimestamp != nil || p.Spec.NodeName == "" {
+		return proxyPod{}, false
+	}
+	out := proxyPod{node: p.Spec.NodeName, created: p.CreationTimestamp.Time}
+	for i, c := range p.Status.ContainerStatuses {
+		switch {
+		case c.State.Running == nil:
+			return proxyPod{node: out.node, created: out.created}, true
+		case i == 0 || c.State.Running.StartedAt.Time.Before(out.started):
+			out.started = c.State.Running.StartedAt.Time
+		}
+	}
+	return out, true
+}
+
 // staleProxies returns the nodes whose pod of kube-proxy was made before its
 // configuration was written. Times are those of API servers, in seconds. A container
 // that was restarted since, as after a reboot of its host, has read what is there now.
-func staleProxies(pods *corev1.PodList, written time.Time) []string {
+func staleProxies(pods []proxyPod, written time.Time) []string {
 	var out []string
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		owner := metav1.GetControllerOf(p)
-		switch {
-		case p.Namespace != metav1.NamespaceSystem || p.Labels[proxyLabel] != proxyName || owner == nil || owner.Kind != "DaemonSet":
-		case p.DeletionTimestamp != nil || p.Spec.NodeName == "":
-		case !p.CreationTimestamp.Time.Before(written), startedAfter(p, written.Add(configSync)):
-		default:
-			out = append(out, p.Spec.NodeName)
+	for _, p := range pods {
+		if p.created.Before(written) && p.started.Before(written.Add(configSync)) {
+			out = append(out, p.node)
 		}
 	}
 	slices.Sort(out)
 	return out
-}
-
-// startedAfter reports whether all containers of a pod run since a time.
-func startedAfter(p *corev1.Pod, t time.Time) bool {
-	for _, c := range p.Status.ContainerStatuses {
-		if c.State.Running == nil || c.State.Running.StartedAt.Time.Before(t) {
-			return false
-		}
-	}
-	return len(p.Status.ContainerStatuses) > 0
 }

@@ -46,7 +46,8 @@ func TestStaleProxies(t *testing.T) {
 		}
 		return p
 	}
-	list := &corev1.PodList{Items: []corev1.Pod{
+	var list []proxyPod
+	for _, p := range []corev1.Pod{
 		pod("older", 900, 901, nil),
 		pod("same-second", 1000, 1001, nil),
 		pod("newer", 1001, 1002, nil),
@@ -58,7 +59,11 @@ func TestStaleProxies(t *testing.T) {
 		pod("by-hand", 900, 901, func(p *corev1.Pod) { p.OwnerReferences = nil }),
 		pod("elsewhere", 900, 901, func(p *corev1.Pod) { p.Namespace = "shop" }),
 		pod("", 900, 901, nil),
-	}}
+	} {
+		if proxy, ok := proxyPodOf(&p); ok {
+			list = append(list, proxy)
+		}
+	}
 	if got, want := staleProxies(list, written), []string{"older", "restarted-too-early", "waiting"}; !slices.Equal(got, want) {
 		t.Errorf("stale on %v, want %v", got, want)
 	}

@@ -19,7 +19,13 @@ type noting struct {
 
 	mu  sync.Mutex
 	err error
+	// parts counts the requests for the rest of a list.
+	parts int
 }
+
+// mostParts is how many requests for the rest of a list a drain makes: kubectl's code follows
+// a list as far as the server has it.
+const mostParts = 2 * mostDrained / pageSize
 
 // noted is a session's client that goes by way of a noting.
 func (s *session) noted() (kubernetes.Interface, *noting, error) {
@@ -30,6 +36,9 @@ func (s *session) noted() (kubernetes.Interface, *noting, error) {
 
 // RoundTrip implements http.RoundTripper.
 func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Has("continue") && n.tooMany() {
+		return nil, &tooManyError{"pods on one node", mostDrained}
+	}
 	answer, err := n.next.RoundTrip(r)
 	switch {
 	case r.Context().Err() != nil: // nobody waits for it any more
@@ -39,6 +48,14 @@ func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
 		n.note(fmt.Errorf("%w: %s", providers.ErrUnavailable, answer.Status))
 	}
 	return answer, err
+}
+
+// tooMany counts a request for the rest of a list.
+func (n *noting) tooMany() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.parts++
+	return n.parts > mostParts
 }
 
 func (n *noting) note(err error) {

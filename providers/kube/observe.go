@@ -28,8 +28,8 @@ const (
 const concurrentReads = 48
 
 // Observe implements providers.API. The version is asked for first, alone, so
-// that the connection is there before everything else is asked side by side. How long it
-// takes is not limited, as long as something comes.
+// that the connection is there before everything else is asked side by side. A large
+// cluster's answers take as long as they take at budget.LeastRate.
 func (a *API) Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error) {
 	var report *state.ClusterReport
 	err := a.attentive(ctx, "observe the API", func(ctx context.Context, s *session) error {
@@ -49,15 +49,36 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		Version: version, Objects: map[state.ObjectRef]state.Value{},
 		Nodes: map[string]state.NodeReport{}, StaticPods: map[string]state.StaticPodReport{},
 	}
-	var nodes *corev1.NodeList
-	var pods *corev1.PodList
+	var pods *podsSeen
+	var drained []string
+	known := make(chan struct{}) // closed when the nodes are
 	var mu sync.Mutex
 	written := map[state.ObjectRef]time.Time{}
 	whole := ctx
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.SetLimit(concurrentReads)
-	eg.Go(func() (err error) { nodes, err = s.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); return err })
-	eg.Go(func() (err error) { pods, err = allPods(ctx, s); return err })
+	eg.Go(func() (err error) {
+		if report.Nodes, err = allNodes(ctx, s); err == nil {
+			drained = q.Drained(report.Nodes)
+			close(known)
+		}
+		return err
+	})
+	eg.Go(func() (err error) {
+		pods, err = allPods(ctx, s, func() ([]string, error) {
+			select {
+			case <-known:
+				return drained, nil
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		})
+		return err
+	})
+	eg.Go(func() error {
+		report.JoinTokens, _ = joinTokens(ctx, s) // unread, they expire by themselves
+		return nil
+	})
 	if q.TokenSecrets {
 		report.TokensSeen = true
 		eg.Go(func() (err error) { report.TokenSecrets, err = tokenSecrets(ctx, s); return err })
@@ -78,12 +99,35 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		return nil, err
 	}
 	report.InfoCAs = infoCAs(report.Objects[state.ClusterInfo])
-	for i := range nodes.Items {
-		report.Nodes[nodes.Items[i].Name] = nodeReport(&nodes.Items[i])
+	report.StaticPods = pods.static
+	for name, n := range report.Nodes {
+		n.Pods = pods.counts[name]
+		report.Nodes[name] = n
 	}
-	countPods(report, pods)
-	report.StaleProxies = staleProxies(pods, written[state.KubeProxyConfig])
-	return report, observePods(whole, s, report, pods, q.Drained(report.Nodes))
+	report.StaleProxies = staleProxies(pods.proxies, written[state.KubeProxyConfig])
+	return report, observePods(whole, s, report, pods.evicted, drained)
+}
+
+// allNodes are the nodes of the cluster.
+func allNodes(ctx context.Context, s *session) (map[string]state.NodeReport, error) {
+	var out map[string]state.NodeReport
+	var room kept
+	err := pages[*corev1.NodeList]{
+		what: "nodes", most: mostNodes, list: s.typed.CoreV1().Nodes().List,
+		begin: func() { out, room = map[string]state.NodeReport{}, kept{what: "nodes"} },
+		take: func(page *corev1.NodeList) error {
+			for i := range page.Items {
+				n := &page.Items[i]
+				n.ManagedFields, n.Status.Images = nil, nil
+				if err := room.add(n.Size()); err != nil {
+					return err
+				}
+				out[n.Name] = nodeReport(n)
+			}
+			return nil
+		},
+	}.each(ctx)
+	return out, err
 }
 
 // infoCAs are the CAs in cluster-info. What cannot be read is as if it were not there: it is
@@ -170,24 +214,6 @@ func nodeReport(n *corev1.Node) state.NodeReport {
 		}
 	}
 	return r
-}
-
-// countPods takes the mirror pods of kube-system out of all pods, and counts
-// those of each node that a drain would have to evict.
-func countPods(report *state.ClusterReport, pods *corev1.PodList) {
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		if _, mirror := p.Annotations[mirrorAnnotation]; mirror && p.Namespace == metav1.NamespaceSystem {
-			report.StaticPods[p.Name] = staticPodReport(p)
-		}
-		if stays(p) {
-			continue
-		}
-		if n, ok := report.Nodes[p.Spec.NodeName]; ok {
-			n.Pods++
-			report.Nodes[p.Spec.NodeName] = n
-		}
-	}
 }
 
 func staticPodReport(p *corev1.Pod) state.StaticPodReport {

@@ -9,52 +9,145 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubewright/kubewright/state"
 )
 
-// allPods are those of the cluster, read piece by piece. Where the rest has expired on
-// the way, all are read at once.
-func allPods(ctx context.Context, s *session) (*corev1.PodList, error) {
-	all := &corev1.PodList{}
-	for options := (metav1.ListOptions{Limit: podsPerRequest}); ; {
-		piece, err := s.typed.CoreV1().Pods("").List(ctx, options)
-		if options.Continue != "" && apierrors.IsResourceExpired(err) {
-			return s.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+// podsSeen is what is kept of all pods.
+type podsSeen struct {
+	// static are the mirror pods of kube-system, by name.
+	static map[string]state.StaticPodReport
+	// counts are the pods that a drain of each node would have to evict, and evicted those
+	// of the nodes that are to be drained.
+	counts  map[string]int
+	evicted []corev1.Pod
+	proxies []proxyPod
+	room    kept
+}
+
+// allPods reads the pods of the cluster. drained waits for the nodes that are to be drained.
+func allPods(ctx context.Context, s *session, drained func() ([]string, error)) (*podsSeen, error) {
+	var out *podsSeen
+	err := pages[*corev1.PodList]{
+		what: "pods", most: mostPods, list: s.typed.CoreV1().Pods("").List,
+		begin: func() {
+			out = &podsSeen{static: map[string]state.StaticPodReport{}, counts: map[string]int{}, room: kept{what: "pods"}}
+		},
+		take: func(page *corev1.PodList) error {
+			nodes, err := drained()
+			if err != nil {
+				return err
+			}
+			for i := range page.Items {
+				if err := out.see(&page.Items[i], nodes); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}.each(ctx)
+	return out, err
+}
+
+// see keeps of a pod what is needed.
+func (s *podsSeen) see(p *corev1.Pod, drained []string) error {
+	p.ManagedFields = nil
+	if _, mirror := p.Annotations[mirrorAnnotation]; mirror && p.Namespace == metav1.NamespaceSystem {
+		if err := s.room.add(p.Size()); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, err
-		}
-		all.Items = append(all.Items, piece.Items...)
-		if options.Continue = piece.Continue; options.Continue == "" {
-			return all, nil
+		s.static[p.Name] = staticPodReport(p)
+	}
+	if proxy, ok := proxyPodOf(p); ok {
+		s.proxies = append(s.proxies, proxy)
+		if err := s.room.add(len(proxy.node)); err != nil {
+			return err
 		}
 	}
+	if stays(p) {
+		return nil
+	}
+	if s.counts[p.Spec.NodeName] == 0 {
+		if err := s.room.add(len(p.Spec.NodeName)); err != nil {
+			return err
+		}
+	}
+	s.counts[p.Spec.NodeName]++
+	if !slices.Contains(drained, p.Spec.NodeName) {
+		return nil
+	}
+	if len(s.evicted) == mostDrained {
+		return &tooManyError{"pods on the nodes to be drained", mostDrained}
+	}
+	p.Annotations = nil
+	p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers = nil, nil, nil
+	p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses = nil, nil, nil
+	s.evicted = append(s.evicted, *p)
+	return s.room.add(p.Size())
+}
+
+// allBudgets are the PodDisruptionBudgets of the cluster.
+func allBudgets(ctx context.Context, s *session) (*policyv1.PodDisruptionBudgetList, error) {
+	var out *policyv1.PodDisruptionBudgetList
+	var room kept
+	const what = "PodDisruptionBudgets"
+	err := pages[*policyv1.PodDisruptionBudgetList]{
+		what: what, most: mostOthers, list: s.typed.PolicyV1().PodDisruptionBudgets("").List,
+		begin: func() { out, room = &policyv1.PodDisruptionBudgetList{}, kept{what: what} },
+		take: func(page *policyv1.PodDisruptionBudgetList) error {
+			for i := range page.Items {
+				b := page.Items[i]
+				b.ManagedFields, b.Annotations, b.Status.DisruptedPods = nil, nil, nil
+				if err := room.add(b.Size()); err != nil {
+					return err
+				}
+				out.Items = append(out.Items, b)
+			}
+			return nil
+		},
+	}.each(ctx)
+	return out, err
+}
+
+// allLocalVolumes are those volumes of the cluster that one host alone has, by their claim.
+func allLocalVolumes(ctx context.Context, s *session, nodes map[string]state.NodeReport) (map[string]localVolume, error) {
+	var out map[string]localVolume
+	var room kept
+	const what = "PersistentVolumes"
+	err := pages[*corev1.PersistentVolumeList]{
+		what: what, most: mostVolumes, list: s.typed.CoreV1().PersistentVolumes().List,
+		begin: func() { out, room = map[string]localVolume{}, kept{what: what} },
+		take: func(page *corev1.PersistentVolumeList) error {
+			for claim, v := range localVolumes(page, nodes) {
+				if err := room.add(2*len(claim) + len(v.Volume)); err != nil {
+					return err
+				}
+				out[claim] = v
+			}
+			return nil
+		},
+	}.each(ctx)
+	return out, err
 }
 
 // observePods fills in what a drain of the nodes would evict, and what speaks of it.
-func observePods(ctx context.Context, s *session, report *state.ClusterReport, pods *corev1.PodList, nodes []string) error {
+func observePods(ctx context.Context, s *session, report *state.ClusterReport, pods []corev1.Pod, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	budgets, err := s.typed.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+	budgets, err := allBudgets(ctx, s)
 	if err != nil {
 		return err
 	}
-	volumes, err := s.typed.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	local, err := allLocalVolumes(ctx, s, report.Nodes)
 	if err != nil {
 		return err
 	}
-	local := localVolumes(volumes, report.Nodes)
 	report.Budgets = map[string]state.BudgetReport{}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		if !slices.Contains(nodes, p.Spec.NodeName) || stays(p) {
-			continue
-		}
+	for i := range pods {
+		p := &pods[i]
 		r := podReport(p, local)
 		for _, b := range asked(budgets, p) {
 			name := b.Namespace + "/" + b.Name

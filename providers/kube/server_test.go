@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,8 @@ type api struct {
 	mu       sync.Mutex
 	requests []string
 	bodies   map[string][]byte
+	// expired is how many requests for the rest of a list find it expired.
+	expired int
 	// handle answers; user is the client certificate's common name.
 	handle func(user, method, path string, body []byte) answer
 }
@@ -130,8 +133,44 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	got = a.page(r, got)
 	w.WriteHeader(got.code)
 	_ = json.NewEncoder(w).Encode(got.body)
+}
+
+// page is the part of a list that is asked for, as an API server gives it: with where to go
+// on, and with how many items remain.
+func (a *api) page(r *http.Request, whole answer) answer {
+	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	var list struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Metadata   map[string]any    `json:"metadata"`
+		Items      []json.RawMessage `json:"items"`
+	}
+	text, _ := json.Marshal(whole.body)
+	if json.Unmarshal(text, &list) != nil || err != nil || r.Method != http.MethodGet || !strings.HasSuffix(list.Kind, "List") || list.Metadata["continue"] != nil {
+		return whole
+	}
+	from, rest := 0, r.URL.Query().Get("continue")
+	if rest != "" {
+		a.mu.Lock()
+		expired := a.expired > 0
+		a.expired--
+		a.mu.Unlock()
+		if from, err = strconv.Atoi(rest); err != nil || from > len(list.Items) {
+			return status(400, "BadRequest")
+		}
+		if expired {
+			return status(410, "Expired")
+		}
+	}
+	to := min(from+limit, len(list.Items))
+	metadata := map[string]any{"resourceVersion": "1000"}
+	if to < len(list.Items) {
+		metadata["continue"], metadata["remainingItemCount"] = strconv.Itoa(to), len(list.Items)-to
+	}
+	return answer{whole.code, map[string]any{"kind": list.Kind, "apiVersion": list.APIVersion, "metadata": metadata, "items": list.Items[from:to]}}
 }
 
 // decoded is the typed object that a request's body held, whatever its encoding.

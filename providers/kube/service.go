@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,16 +31,26 @@ func addressTaken(ctx context.Context, s *session, object *unstructured.Unstruct
 	if ip, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP"); ip != "" {
 		wanted = append(wanted, ip)
 	}
-	services, listErr := s.typed.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if listErr != nil {
-		return errors.Join(err, listErr)
-	}
-	for _, service := range services.Items {
-		for _, ip := range service.Spec.ClusterIPs {
-			if slices.Contains(wanted, ip) {
-				return fmt.Errorf("its address %s is that of Service %s/%s, which has to be made anew with another one", ip, service.Namespace, service.Name)
+	var holder error
+	listErr := pages[*corev1.ServiceList]{
+		what: "Services", most: mostOthers, list: s.typed.CoreV1().Services(metav1.NamespaceAll).List,
+		begin: func() { holder = nil },
+		take: func(page *corev1.ServiceList) error {
+			for _, service := range page.Items {
+				for _, ip := range service.Spec.ClusterIPs {
+					if slices.Contains(wanted, ip) {
+						holder = fmt.Errorf("its address %s is that of Service %s/%s, which has to be made anew with another one", ip, service.Namespace, service.Name)
+					}
+				}
 			}
-		}
+			return nil
+		},
+	}.each(ctx)
+	switch {
+	case listErr != nil:
+		return errors.Join(err, listErr)
+	case holder != nil:
+		return holder
 	}
 	return fmt.Errorf("its address %s is allocated, and no Service has it: a request that was cut off has left it so, and the API server frees it about a minute later: %w",
 		strings.Join(slices.Compact(wanted), ", "), providers.ErrUnavailable)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,10 +16,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
 // fieldManager owns what Apply sets.
@@ -43,9 +43,8 @@ type API struct {
 	// sessions are the administrator's and, on the founder, the super administrator's.
 	sessions []*session
 
-	// silence is how long the API may bring nothing while it is observed; 0 for as long
-	// as is usual.
-	silence time.Duration
+	// pace is how fast the API has to answer while it is observed.
+	pace budget.Pace
 
 	mu sync.Mutex
 	// found are the kinds learnt by discovery.
@@ -71,16 +70,21 @@ type session struct {
 // The server's certificate is verified for the endpoint's host against the CA
 // of the kubeconfig. Nothing is sent to the API yet.
 func Open(ctx context.Context, via providers.Host, endpoint string) (*API, error) {
+	return OpenWithin(ctx, budget.New(), via, endpoint)
+}
+
+// OpenWithin is Open with the memory for answers of a run.
+func OpenWithin(ctx context.Context, b *budget.Budget, via providers.Host, endpoint string) (*API, error) {
 	files, err := via.ReadSecrets(ctx, []string{adminConf, superAdminConf})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the administrator's kubeconfig: %w", err)
 	}
-	a := &API{found: map[schema.GroupVersionKind]mapping{}}
+	a := &API{found: map[schema.GroupVersionKind]mapping{}, pace: budget.Pace{Silence: silence, Total: observeTime}}
 	for _, path := range []string{adminConf, superAdminConf} {
 		if files[path].IsZero() {
 			continue
 		}
-		s, err := newSession(via, endpoint, files[path])
+		s, err := newSession(b, via, endpoint, files[path])
 		if err != nil {
 			return nil, fmt.Errorf("cannot use %s: %w", path, err)
 		}
@@ -92,34 +96,43 @@ func Open(ctx context.Context, via providers.Host, endpoint string) (*API, error
 	return a, nil
 }
 
-func newSession(via providers.Host, endpoint string, kubeconfig state.Secret) (*session, error) {
-	// Causes are left out: they could quote the file, which holds a key.
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig.Reveal())
+// newSession takes CA, certificate and key out of the host's kubeconfig. Whatever else
+// that says is not followed: no file that it names is opened here, and no program run.
+func newSession(b *budget.Budget, via providers.Host, endpoint string, content state.Secret) (*session, error) {
+	file, err := kubeconfig.Parse(content.Reveal())
 	if err != nil {
-		return nil, errors.New("it is no kubeconfig with a current context")
+		return nil, err
 	}
-	if len(config.CertData) == 0 || len(config.CAData) == 0 {
-		return nil, errors.New("it does not hold the client certificate and the CA")
+	access, err := file.Access("")
+	if err != nil {
+		return nil, err
+	}
+	if len(access.User.Certificate) == 0 || len(access.User.Key) == 0 || len(access.Cluster.CA) == 0 {
+		const lacks = "it does not hold the CA, the client certificate and its key"
+		if foreign := file.Refuse(); foreign != nil {
+			return nil, fmt.Errorf("%s; %w, which is not followed", lacks, foreign)
+		}
+		return nil, errors.New(lacks)
 	}
 	return connect(&rest.Config{
 		Host: (&url.URL{Scheme: "https", Host: endpoint}).String(),
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
+			CAData: access.Cluster.CA, CertData: access.User.Certificate, KeyData: access.User.Key,
 		},
 		Dial: via.DialContext,
-	}, answerCap)
+	}, b)
 }
 
 // connect makes the clients of a session, which share their connections. An answer
-// with more bytes than most is cut off.
-func connect(config *rest.Config, most int64) (*session, error) {
+// that has more than was asked for is cut off.
+func connect(config *rest.Config, b *budget.Budget) (*session, error) {
 	// The connection begins on the host: the operator's proxy is not in its way.
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	config.UserAgent = fieldManager
 	config.QPS = -1
 	config.DisableCompression = true
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return capped{rt, most} })
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return capped{rt, b} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, errors.New("its client certificate, key and CA do not fit together")
@@ -129,7 +142,7 @@ func connect(config *rest.Config, most int64) (*session, error) {
 		return nil, err
 	}
 	typed := rest.CopyConfig(config)
-	typed.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	typed.AcceptContentTypes = "application/json" // which can be measured as it comes
 	typed.ContentType = "application/vnd.kubernetes.protobuf"
 	s.config = typed
 	if s.typed, err = kubernetes.NewForConfigAndClient(typed, client); err != nil {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +98,51 @@ func tokenSecret(token string, op planner.CreateToken, now time.Time) *corev1.Se
 		Type:       corev1.SecretType(api.SecretTypeBootstrapToken),
 		Data:       data,
 	}
+}
+
+// joinTokens lists the IDs of the bootstrap tokens that were made for joins.
+func joinTokens(ctx context.Context, s *session) ([]string, error) {
+	var ids []string
+	err := pages[*corev1.SecretList]{
+		what: "bootstrap tokens", most: mostOthers, list: s.typed.CoreV1().Secrets(metav1.NamespaceSystem).List,
+		options: metav1.ListOptions{FieldSelector: "type=" + string(api.SecretTypeBootstrapToken)},
+		begin:   func() { ids = nil },
+		take: func(page *corev1.SecretList) error {
+			for i := range page.Items {
+				it := &page.Items[i]
+				id, named := strings.CutPrefix(it.Name, api.BootstrapTokenSecretPrefix)
+				if named && it.Type == corev1.SecretType(api.SecretTypeBootstrapToken) && planner.IsJoinToken(string(it.Data[api.BootstrapTokenDescriptionKey])) {
+					ids = append(ids, id)
+				}
+			}
+			return nil
+		},
+	}.each(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// DeleteJoinTokens implements providers.API.
+func (a *API) DeleteJoinTokens(ctx context.Context, keep []string) error {
+	return a.as("delete bootstrap tokens for joining", func(s *session) error {
+		ids, err := joinTokens(ctx, s)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if slices.Contains(keep, id) {
+				continue
+			}
+			err := s.typed.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, util.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
+			if err := ignoreAbsent(written(err)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // DeleteToken implements providers.API.

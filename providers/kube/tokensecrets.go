@@ -15,18 +15,28 @@ import (
 
 // tokenSecrets lists the Secrets that hold tokens of service accounts.
 func tokenSecrets(ctx context.Context, s *session) ([]state.TokenSecret, error) {
-	list, err := s.typed.CoreV1().Secrets("").List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
-	if err != nil {
-		return nil, err
-	}
 	var out []state.TokenSecret
-	for i := range list.Items {
-		it := &list.Items[i]
-		if it.Type == corev1.SecretTypeServiceAccountToken {
-			out = append(out, state.TokenSecret{Namespace: it.Namespace, Name: it.Name, Key: signingKey(it.Data[corev1.ServiceAccountTokenKey])})
-		}
-	}
-	return out, nil
+	var room kept
+	const what = "Secrets with tokens"
+	err := pages[*corev1.SecretList]{
+		what: what, most: mostOthers, list: s.typed.CoreV1().Secrets("").List,
+		options: metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)},
+		begin:   func() { out, room = nil, kept{what: what} },
+		take: func(page *corev1.SecretList) error {
+			for i := range page.Items {
+				it := &page.Items[i]
+				if it.Type != corev1.SecretTypeServiceAccountToken {
+					continue
+				}
+				if err := room.add(len(it.Namespace) + len(it.Name)); err != nil {
+					return err
+				}
+				out = append(out, state.TokenSecret{Namespace: it.Namespace, Name: it.Name, Key: signingKey(it.Data[corev1.ServiceAccountTokenKey])})
+			}
+			return nil
+		},
+	}.each(ctx)
+	return out, err
 }
 
 // signingKey is the identity of the key that a token says has signed it: its key

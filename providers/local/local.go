@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,12 +22,15 @@ import (
 const Name = "this machine"
 
 // New returns this machine as a host.
-func New(o shell.Options) *shell.Host { return shell.New(Name, Machine{}, o) }
+func New(o shell.Options) *shell.Host { return shell.New(Name, Machine{Direct: o.Direct}, o) }
 
 // Machine runs command lines on this machine. The zero Machine uses /bin/sh.
 type Machine struct {
 	// Shell is called as SHELL -c COMMAND, as a login shell would be.
 	Shell string
+	// Direct reports which addresses beside this machine's own may be connected to; nil
+	// for none. Others are the word of another host, as the client URLs of etcd are.
+	Direct func(address string) bool
 }
 
 // killGrace is how long a killed command's children may keep its output open.
@@ -68,8 +72,11 @@ func exitCode(exit *exec.ExitError) int {
 	return exit.ExitCode()
 }
 
-// DialContext connects directly.
-func (Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+// DialContext connects to this machine's own addresses, and to those of Direct.
+func (m Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if !own(address) && (m.Direct == nil || !m.Direct(address)) {
+		return nil, &providers.Error{Kind: providers.ErrNoForwarding, Do: "connect to " + address, Cause: errHostsWord}
+	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		err = providers.ErrRefused
@@ -78,6 +85,25 @@ func (Machine) DialContext(ctx context.Context, network, address string) (net.Co
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + address, Cause: err}
 	}
 	return conn, err
+}
+
+var errHostsWord = errors.New("it is neither this machine's address nor in the configuration: name it there if it is the cluster's")
+
+// own reports whether an address, host:port, is this machine's.
+func own(address string) bool {
+	name, _, err := net.SplitHostPort(address)
+	if err != nil || name == "localhost" {
+		return err == nil
+	}
+	ip := net.ParseIP(name)
+	if ip == nil || ip.IsLoopback() {
+		return ip != nil
+	}
+	addresses, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	})
 }
 
 // Close does nothing.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,9 +84,48 @@ func TestNobodyListens(t *testing.T) {
 	if !errors.Is(err, providers.ErrUnreachable) || !errors.Is(err, providers.ErrRefused) || err.Error() != "cannot connect to "+address+": connection refused" {
 		t.Errorf("got %v", err)
 	}
-	_, err = local.Machine{}.DialContext(t.Context(), "tcp", "no-such-name.invalid:1")
+	_, err = local.Machine{Direct: func(string) bool { return true }}.DialContext(t.Context(), "tcp", "no-such-name.invalid:1")
 	if !errors.Is(err, providers.ErrUnreachable) || errors.Is(err, providers.ErrRefused) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestHostsWord: an address that is neither this machine's nor the configuration's, as
+// another host may name one, is not connected to.
+func TestHostsWord(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	m := local.Machine{Direct: func(address string) bool { asked = append(asked, address); return false }}
+	for _, address := range []string{"192.0.2.77:6443", "api.example.com:6443", "[2001:db8::7]:2379"} {
+		for _, m := range []local.Machine{m, {}} {
+			if _, err := m.DialContext(t.Context(), "tcp", address); !errors.Is(err, providers.ErrNoForwarding) || !strings.Contains(err.Error(), "cannot connect to "+address+": it is neither this machine's address") {
+				t.Errorf("%s: %v", address, err)
+			}
+		}
+	}
+	if len(asked) != 3 {
+		t.Errorf("asked for %v", asked)
+	}
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		ip := a.(*net.IPNet).IP
+		if ip.IsLinkLocalUnicast() {
+			continue // which wants the interface named
+		}
+		conn, err := m.DialContext(t.Context(), "tcp", net.JoinHostPort(ip.String(), strconv.Itoa(l.Addr().(*net.TCPAddr).Port)))
+		if err != nil {
+			t.Errorf("its own address: %v", err)
+			continue
+		}
+		_ = conn.Close()
 	}
 }
 

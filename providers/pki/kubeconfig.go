@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubeconfig is the part of a kubeconfig (v1) that kubeadm writes. encoding/json
+// kubeconfigFile is the part of a kubeconfig (v1) that kubeadm writes. encoding/json
 // and sigs.k8s.io/yaml order keys by name, as client-go's encoder does.
-type kubeconfig struct {
+type kubeconfigFile struct {
 	APIVersion     string                `json:"apiVersion"`
 	Clusters       []named[clusterEntry] `json:"clusters"`
 	Contexts       []named[contextEntry] `json:"contexts"`
@@ -91,7 +91,7 @@ func (*base64Text) UnmarshalJSON([]byte) error { return nil }
 // encodeKubeconfig writes a kubeconfig with one cluster, user and context.
 func encodeKubeconfig(op planner.WriteKubeconfig, ca []byte, user userEntry) ([]byte, error) {
 	context := op.User + "@" + op.Cluster
-	b, err := yaml.Marshal(kubeconfig{
+	b, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config", CurrentContext: context,
 		Clusters: []named[clusterEntry]{{op.Cluster, clusterEntry{CAData: ca, Server: op.Server}}},
 		Contexts: []named[contextEntry]{{context, contextEntry{Cluster: op.Cluster, User: op.User}}},
@@ -222,8 +222,8 @@ func readIdentities(info *state.KubeconfigInfo, ca, client []byte) error {
 	return nil
 }
 
-func readKubeconfig(b []byte) (*kubeconfig, error) {
-	var config kubeconfig
+func readKubeconfig(b []byte) (*kubeconfigFile, error) {
+	var config kubeconfigFile
 	// The cause is left out: errors of the YAML decoder quote the text, and the
 	// text holds a key.
 	if err := yaml.Unmarshal(b, &config); err != nil {
@@ -236,7 +236,7 @@ func readKubeconfig(b []byte) (*kubeconfig, error) {
 }
 
 // current is the cluster and the user of the current context.
-func (c *kubeconfig) current() (cluster, user string) {
+func (c *kubeconfigFile) current() (cluster, user string) {
 	if context, ok := find(c.Contexts, c.CurrentContext); ok {
 		return context.Cluster, context.User
 	}

@@ -2,6 +2,8 @@ package pki
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,72 +13,116 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
 // Kubeconfig implements providers.Issuer.
-func (i *Issuer) Kubeconfig(ctx context.Context, signer providers.Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (state.Secret, error) {
+func (i *Issuer) Kubeconfig(ctx context.Context, signer providers.Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (providers.ClientAccess, error) {
 	op.Renew = true // nothing is looked for where it would be written
 	g := newGroup(i, signer, []providers.KeyRequest{{Operation: op, Source: signer}}, contents)
 	if err := g.read(ctx); err != nil {
-		return state.Secret{}, err
+		return providers.ClientAccess{}, err
 	}
 	if err := g.makeKeys(ctx); err != nil {
-		return state.Secret{}, err
+		return providers.ClientAccess{}, err
 	}
 	if err := g.stage(&g.jobs[0]); err != nil {
-		return state.Secret{}, err
+		return providers.ClientAccess{}, err
 	}
-	return state.NewSecret(g.byPath[op.Path]), nil
+	return clientAccess(g.byPath[op.Path])
 }
 
 // ReadKubeconfig implements providers.Issuer.
-func (i *Issuer) ReadKubeconfig(ctx context.Context, from providers.Host, path string) (state.Secret, error) {
+func (i *Issuer) ReadKubeconfig(ctx context.Context, from providers.Host, path string) (providers.ClientAccess, error) {
 	files, err := from.ReadSecrets(ctx, []string{path})
 	if err != nil {
-		return state.Secret{}, err
+		return providers.ClientAccess{}, err
 	}
 	if files[path].IsZero() {
-		return state.Secret{}, fmt.Errorf("%s is not there", path)
+		return providers.ClientAccess{}, fmt.Errorf("%s is not there", path)
 	}
-	return files[path], nil
+	a, err := clientAccess(files[path].Reveal())
+	if err != nil {
+		return providers.ClientAccess{}, fmt.Errorf("cannot use %s: %w", path, err)
+	}
+	return a, nil
+}
+
+// clientAccess takes the credentials out of a kubeconfig as kubeadm writes one.
+func clientAccess(b []byte) (providers.ClientAccess, error) {
+	f, err := kubeconfig.Parse(b)
+	if err != nil {
+		return providers.ClientAccess{}, err
+	}
+	if err := f.OnlyAdmin(); err != nil {
+		return providers.ClientAccess{}, err
+	}
+	a, err := f.Access("")
+	if err != nil {
+		return providers.ClientAccess{}, err
+	}
+	ca, trusted, err := certificatesAlone(a.Cluster.CA)
+	if err != nil {
+		return providers.ClientAccess{}, fmt.Errorf("its CA: %w", err)
+	}
+	client, chain, err := certificatesAlone(a.User.Certificate)
+	if err != nil {
+		return providers.ClientAccess{}, fmt.Errorf("its client certificate: %w", err)
+	}
+	key := keyAlone(a.User.Key)
+	if _, err := tls.X509KeyPair(client, key); err != nil {
+		// The cause is left out: it is about key material.
+		return providers.ClientAccess{}, errors.New("its client certificate and key do not belong together")
+	}
+	return providers.ClientAccess{
+		Server: a.Cluster.Server, CA: state.NewSecret(ca), Certificate: state.NewSecret(client), Key: state.NewSecret(key),
+		Trusted: trusted, Client: chain[0],
+	}, nil
+}
+
+// certificatesAlone returns the certificates in PEM, without what is between the blocks
+// and in their headers.
+func certificatesAlone(b []byte) ([]byte, []state.CertificateInfo, error) {
+	infos, err := ParseCertificates(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []byte
+	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == blockCertificate {
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: block.Bytes})...)
+		}
+	}
+	return out, infos, nil
+}
+
+// keyAlone returns the first private key in PEM; nil when there is none.
+func keyAlone(b []byte) []byte {
+	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
+		switch block.Type {
+		case blockRSAKey, blockECKey, blockPKCS8Key:
+			return pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})
+		}
+	}
+	return nil
 }
 
 // Naming is what the entries of a kubeconfig are called, and which server it is for.
-type Naming struct {
-	Cluster, User, Context string
-	// Server replaces the server when it is set.
-	Server string
-}
+type Naming struct{ Cluster, User, Context, Server string }
 
-// Name gives the entries of a kubeconfig's current context other names, so that
-// it can stand beside others: kubeadm calls all of them the same.
-func Name(kubeconfig state.Secret, names Naming) (state.Secret, error) {
-	config, err := readKubeconfig(kubeconfig.Reveal())
-	if err != nil {
-		return state.Secret{}, err
-	}
-	var tree map[string]any
-	if err := yaml.Unmarshal(kubeconfig.Reveal(), &tree); err != nil {
-		return state.Secret{}, errNoTree
-	}
-	clusterName, userName := config.current()
-	cluster, err := entryOf(tree, "clusters", "cluster", clusterName)
-	if err != nil {
-		return state.Secret{}, err
-	}
-	user, err := entryOf(tree, "users", "user", userName)
-	if err != nil {
-		return state.Secret{}, err
-	}
-	if names.Server != "" {
-		cluster["server"] = names.Server
-	}
-	return encodeTree(map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": names.Context,
-		"clusters": []any{map[string]any{"name": names.Cluster, "cluster": cluster}},
-		"users":    []any{map[string]any{"name": names.User, "user": user}},
-		"contexts": []any{map[string]any{"name": names.Context, "context": map[string]any{"cluster": names.Cluster, "user": names.User}}},
+// Write returns a kubeconfig with one cluster, user and context. Names and server are
+// the operator's, and of the access nothing goes in but CA, certificate and key.
+func Write(a providers.ClientAccess, names Naming) (state.Secret, error) {
+	b, err := yaml.Marshal(kubeconfigFile{
+		APIVersion: "v1", Kind: "Config", CurrentContext: names.Context,
+		Clusters: []named[clusterEntry]{{names.Cluster, clusterEntry{CAData: a.CA.Reveal(), Server: names.Server}}},
+		Contexts: []named[contextEntry]{{names.Context, contextEntry{Cluster: names.Cluster, User: names.User}}},
+		Users:    []named[userEntry]{{names.User, userEntry{ClientCertificateData: a.Certificate.Reveal(), ClientKeyData: a.Key.Reveal()}}},
 	})
+	if err != nil {
+		return state.Secret{}, errors.New("internal error: cannot encode kubeconfig")
+	}
+	return state.NewSecret(b), nil
 }
 
 var errNoTree = errors.New("cannot parse kubeconfig: it is no YAML of that kind")

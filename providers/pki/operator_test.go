@@ -4,6 +4,9 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
 // TestKubeconfigForTheOperator: the certificate is the user's, signed by the
@@ -27,7 +31,7 @@ func TestKubeconfigForTheOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := len(host.written)
-	s, err := i.Kubeconfig(t.Context(), host, planner.WriteKubeconfig{
+	access, err := i.Kubeconfig(t.Context(), host, planner.WriteKubeconfig{
 		Path: "/etc/kubernetes/admin.conf", CA: planner.Signer{Name: "kubernetes", Base: base}, Cluster: "prod", Server: "https://api:6443",
 		User: "jane", CommonName: "jane", Organizations: []string{"developers"}, Algorithm: "ECDSA-P256", Validity: 8 * time.Hour,
 	}, nil)
@@ -37,7 +41,7 @@ func TestKubeconfigForTheOperator(t *testing.T) {
 	if len(host.written) != written {
 		t.Errorf("wrote %v on the host", host.written[written:])
 	}
-	s, err = pki.Name(s, pki.Naming{Cluster: "prod", User: "jane@prod", Context: "work", Server: "https://other:6443"})
+	s, err := pki.Write(access, pki.Naming{Cluster: "prod", User: "jane@prod", Context: "work", Server: "https://other:6443"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +84,115 @@ func verify(t *testing.T, kubeconfig state.Secret, ca []byte, now time.Time) {
 	}
 	if len(c.Subject.Organization) != 1 || c.Subject.Organization[0] != "developers" {
 		t.Errorf("groups are %v", c.Subject.Organization)
+	}
+}
+
+// adminConf is an admin.conf with further YAML in its three entries, of a CA that a host
+// holds. Text stands around the PEM in it, as openssl writes.
+func adminConf(t *testing.T, cluster, user, more string) (*memory, []byte) {
+	t.Helper()
+	i, host := pki.New(pki.Options{}), newMemory()
+	const base = "/etc/kubernetes/pki/ca"
+	_, caErr := i.IssueCA(t.Context(), host, planner.IssueCA{CommonName: "kubernetes", Algorithm: "ECDSA-P256", Validity: 24 * time.Hour, To: base}, providers.Batch{})
+	_, leafErr := i.IssueCertificate(t.Context(), host, host, planner.IssueCertificate{
+		CommonName: "kubernetes-admin", CA: planner.Signer{Name: "kubernetes", Base: base}, To: "/admin", Algorithm: "ECDSA-P256", Validity: time.Hour, Usages: []string{"client auth"},
+	}, providers.Batch{})
+	if err := errors.Join(caErr, leafErr); err != nil {
+		t.Fatal(err)
+	}
+	data := func(name string) string {
+		return base64.StdEncoding.EncodeToString(slices.Concat([]byte("a host's words\n"), host.files[name], []byte("and further ones\n")))
+	}
+	host.files["/etc/kubernetes/admin.conf"] = fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+preferences: {}
+current-context: kubernetes-admin@kubernetes
+clusters:
+- name: kubernetes
+  cluster: {server: "https://10.0.0.1:6443", certificate-authority-data: %s%s}
+users:
+- name: kubernetes-admin
+  user: {client-certificate-data: %s, client-key-data: %s%s}
+contexts:
+- name: kubernetes-admin@kubernetes
+  context: {cluster: kubernetes, user: kubernetes-admin}
+%s`, data(base+".crt"), cluster, data("/admin.crt"), data("/admin.key"), user, more)
+	return host, host.files[base+".crt"]
+}
+
+// TestReadKubeconfig: what the operator gets is CA, certificate and key, and names and
+// server of the operator's own.
+func TestReadKubeconfig(t *testing.T) {
+	t.Parallel()
+	host, ca := adminConf(t, "", "", "")
+	a, err := pki.New(pki.Options{}).ReadKubeconfig(t.Context(), host, "/etc/kubernetes/admin.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(a.CA.Reveal()) != string(ca) || len(a.Trusted) != 1 || a.Server != "https://10.0.0.1:6443" || a.Client.CommonName != "kubernetes-admin" {
+		t.Errorf("got %+v", a)
+	}
+	s, err := pki.Write(a, pki.Naming{Cluster: "prod", User: "me", Context: "work", Server: "https://api:6443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := func(s state.Secret) string { return base64.StdEncoding.EncodeToString(s.Reveal()) }
+	want := fmt.Sprintf(`apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: %s
+    server: https://api:6443
+  name: prod
+contexts:
+- context:
+    cluster: prod
+    user: me
+  name: work
+current-context: work
+kind: Config
+users:
+- name: me
+  user:
+    client-certificate-data: %s
+    client-key-data: %s
+`, base64.StdEncoding.EncodeToString(ca), enc(a.Certificate), enc(a.Key))
+	if string(s.Reveal()) != want || strings.Contains(string(a.Certificate.Reveal())+string(a.Key.Reveal()), "words") {
+		t.Errorf("got\n%s\nwant\n%s", s.Reveal(), want)
+	}
+}
+
+// TestReadKubeconfigRefuses: a field that a host has added is named, whatever it is.
+func TestReadKubeconfigRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ cluster, user, more, want string }{
+		{cluster: "proxy-url: http://192.0.2.1", want: `clusters["kubernetes"].proxy-url`},
+		{cluster: "insecure-skip-tls-verify: true", want: `clusters["kubernetes"].insecure-skip-tls-verify`},
+		{cluster: "certificate-authority: /etc/passwd", want: `clusters["kubernetes"].certificate-authority`},
+		{cluster: "tls-server-name: other", want: `clusters["kubernetes"].tls-server-name`},
+		{cluster: "disable-compression: true", want: `clusters["kubernetes"].disable-compression`},
+		{user: "exec: {command: sh}", want: `users["kubernetes-admin"].exec`},
+		{user: "auth-provider: {name: gcp, config: {cmd-path: sh}}", want: `users["kubernetes-admin"].auth-provider`},
+		{user: "token: abc", want: `users["kubernetes-admin"].token`},
+		{user: "tokenFile: /dev/zero", want: `users["kubernetes-admin"].tokenFile`},
+		{user: "client-certificate: /x", want: `users["kubernetes-admin"].client-certificate`},
+		{user: "client-key: /x", want: `users["kubernetes-admin"].client-key`},
+		{user: "username: a, password: b", want: `users["kubernetes-admin"].password, users["kubernetes-admin"].username`},
+		{user: "as: root, as-groups: [system:masters]", want: `users["kubernetes-admin"].as, users["kubernetes-admin"].as-groups`},
+		{more: "extensions: [{name: a, extension: {b: c}}]", want: "extensions"},
+		{more: "preferences2: {colors: true}", want: "preferences2"},
+		{more: "- name: b\n  context: {cluster: kubernetes, user: kubernetes-admin}", want: `contexts["b"]`},
+	} {
+		for _, entry := range []*string{&tt.cluster, &tt.user} {
+			if *entry != "" {
+				*entry = ", " + *entry
+			}
+		}
+		host, _ := adminConf(t, tt.cluster, tt.user, tt.more)
+		_, err := pki.New(pki.Options{}).ReadKubeconfig(t.Context(), host, "/etc/kubernetes/admin.conf")
+		foreign := (*kubeconfig.ForeignError)(nil)
+		if want := "cannot use /etc/kubernetes/admin.conf: it sets " + tt.want; !errors.As(err, &foreign) || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }
 

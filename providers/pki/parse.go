@@ -30,10 +30,13 @@ func ParseCertificates(b []byte) ([]state.CertificateInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]state.CertificateInfo, len(certs))
+	if len(certs) > mostCertificates {
+		return nil, fmt.Errorf("it holds %d certificates, more than %d", len(certs), mostCertificates)
+	}
+	infos, signatures := make([]state.CertificateInfo, len(certs)), mostSignatures
 	for i, c := range certs {
 		infos[i] = state.CertificateInfoOf(c)
-		infos[i].IssuerKeyDigest = issuerDigest(c, certs)
+		infos[i].IssuerKeyDigest = issuerDigest(c, certs, &signatures)
 	}
 	return infos, nil
 }
@@ -65,10 +68,26 @@ const (
 	clientAuth = "client auth"
 )
 
-// issuerDigest is the identity of the first candidate that signed c, or "".
-func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate) string {
+const (
+	// mostCertificates is how many certificates a file of a host has at most. The bundles of
+	// distributions have 150.
+	mostCertificates = 1000
+	// mostSignatures is how many signatures are verified at most for the files of one host.
+	// Every certificate of a host may bear the name of every CA there.
+	mostSignatures = 2000
+)
+
+// issuerDigest is the identity of the first candidate that signed c, or "". left is how many
+// signatures may still be verified.
+func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate, left *int) string {
 	for _, ca := range candidates {
-		if bytes.Equal(c.RawIssuer, ca.RawSubject) && c.CheckSignatureFrom(ca) == nil {
+		if !bytes.Equal(c.RawIssuer, ca.RawSubject) {
+			continue
+		}
+		if *left--; *left < 0 {
+			return ""
+		}
+		if c.CheckSignatureFrom(ca) == nil {
 			return state.KeyDigest(ca)
 		}
 	}
@@ -80,7 +99,7 @@ func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate) string {
 // of a certificate file in Content until then; Link takes it out again, since a
 // report holds the content of no file that was not asked for.
 func Link(files map[string]state.FileReport) {
-	parsed := map[string][]*x509.Certificate{}
+	parsed, signatures := map[string][]*x509.Certificate{}, mostSignatures
 	var cas []*x509.Certificate
 	for path, f := range files {
 		if len(f.Certificates) == 0 {
@@ -103,7 +122,7 @@ func Link(files map[string]state.FileReport) {
 		}
 		f.Certificates = slices.Clone(f.Certificates)
 		for i, c := range parsed[path] {
-			if digest := issuerDigest(c, cas); digest != "" {
+			if digest := issuerDigest(c, cas, &signatures); digest != "" {
 				f.Certificates[i].IssuerKeyDigest = digest
 			}
 		}

@@ -1,6 +1,7 @@
 package pki_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -34,6 +35,31 @@ func TestLink(t *testing.T) {
 	}
 	if leaf.Content != nil || string(files[dir+"/x"].Content) != "kept" {
 		t.Error("the certificate's PEM is to go, other content to stay")
+	}
+}
+
+// TestManyCertificates: a host that gives many certificates of one name costs no more than
+// others do.
+func TestManyCertificates(t *testing.T) {
+	t.Parallel()
+	host := newMemory()
+	var bundle []byte
+	for range 20 {
+		issue(t, pki.New(pki.Options{Now: start}), host, requests(clusterCA("ECDSA-P256")))
+		bundle = append(bundle, host.files[dir+"/ca.crt"]...)
+		delete(host.files, dir+"/ca.crt")
+		delete(host.files, dir+"/ca.key")
+	}
+	many := bytes.Repeat(bundle, 50)
+	certs, err := pki.ParseCertificates(many)
+	if err != nil || len(certs) != 1000 {
+		t.Fatalf("%d certificates, %v", len(certs), err)
+	}
+	if c := certs[19]; c.IssuerKeyDigest != c.KeyDigest {
+		t.Errorf("the issuer of the twentieth is %q", c.IssuerKeyDigest)
+	}
+	if _, err := pki.ParseCertificates(append(many, bundle...)); err == nil || err.Error() != "it holds 1020 certificates, more than 1000" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -3,10 +3,15 @@ package shell
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 )
 
 // marker is what a marker line begins with, and the line break before it.
@@ -41,30 +46,42 @@ func parseAnswer(raw []byte, nonce string) answer {
 	return a
 }
 
-// limitError says that a host sent more than is accepted.
-type limitError struct {
-	what  string
-	limit int64
-}
-
-func (e *limitError) Error() string {
-	return fmt.Sprintf("more than %d bytes %s", e.limit, e.what)
-}
+const (
+	// lineCap is how long a marker line may be, in bytes.
+	lineCap = 16 << 10
+	// sectionCap is how many sections an answer may have.
+	sectionCap = 16 << 10
+)
 
 // collector keeps an answer as it arrives, and ends the conversation when
 // there is too much of it.
 type collector struct {
 	mark  string
 	limit int64
-	hear  func(string)
-	stop  context.CancelCauseFunc
+	// caps are what each section may have, by its name; partCap where there is none. Where
+	// caps is nil the limit counts alone.
+	caps map[string]int64
+	hear func(string)
+	// op is told the number of each operation that begins; nil for an answer without any.
+	op   func(int)
+	stop context.CancelCauseFunc
+	// hold makes room for as many bytes, and waits for it.
+	hold func(n int) error
 
 	mu    sync.Mutex
 	buf   []byte
 	began time.Time // when the begin marker arrived; zero before
-	// searched is how much of buf has no beginning of what is heard.
+	// searched is how much of buf has no marker that was not looked at.
 	searched int
-	off      bool
+	// sections counts the marker lines, ops the operations that have begun, told the bytes
+	// that hear got.
+	sections, ops, told int
+	// section is the name of the one that arrives, which begins at its offset in buf; former
+	// counts the bytes of those before it.
+	section string
+	at      int
+	former  map[string]int64
+	off     bool
 }
 
 func (c *collector) Write(p []byte) (int, error) {
@@ -73,24 +90,52 @@ func (c *collector) Write(p []byte) (int, error) {
 	if c.off {
 		return len(p), nil
 	}
-	from := max(0, len(c.buf)-len(c.mark)-len("begin"))
+	if err := c.hold(len(p)); err != nil {
+		c.end(err)
+		return len(p), nil
+	}
 	c.buf = append(c.buf, p...)
-	if c.began.IsZero() && bytes.Contains(c.buf[from:], []byte(c.mark+"begin")) {
-		c.began = time.Now()
+	c.markers()
+	if limit, what := c.bound(); !c.off && int64(len(c.buf)) > limit {
+		c.end(&budget.TooLargeError{What: what, Most: limit})
 	}
-	c.heard()
-	if limit, what := c.bound(); int64(len(c.buf)) > limit {
-		c.off = true
-		c.stop(&limitError{what, limit})
-	}
+	c.capSection(len(c.buf))
 	return len(p), nil
 }
 
-// heard passes on what a command has printed while it runs, and takes it out of the
-// answer, which is the same whether anybody hears or not.
-func (c *collector) heard() {
-	mark := []byte(c.mark + "heard ")
-	for {
+// capSection ends the conversation when the section that arrives, and that ends at an offset
+// for now, is larger than it may be.
+func (c *collector) capSection(to int) {
+	if c.off || c.caps == nil || c.began.IsZero() {
+		return
+	}
+	most, named := c.caps[c.section]
+	if !named {
+		most = partCap
+	}
+	if c.former[c.section]+int64(to-c.at) > most {
+		c.end(&budget.TooLargeError{What: fmt.Sprintf("in the part %q of its answer", providers.Sanitize(c.section, 64)), Most: most})
+	}
+}
+
+// next is the beginning of a section; the one before ends at an offset.
+func (c *collector) next(section string, to int) {
+	c.capSection(to)
+	if c.caps != nil && !c.began.IsZero() {
+		c.former[c.section] += int64(to - c.at)
+	}
+	c.section, c.at = section, c.searched
+}
+
+func (c *collector) end(cause error) {
+	c.off = true
+	c.stop(cause)
+}
+
+// markers looks at the marker lines that have arrived since the last look.
+func (c *collector) markers() {
+	mark := []byte(c.mark)
+	for !c.off {
 		i := bytes.Index(c.buf[c.searched:], mark)
 		if i < 0 {
 			c.searched = max(c.searched, len(c.buf)-len(mark)+1)
@@ -99,15 +144,47 @@ func (c *collector) heard() {
 		c.searched += i
 		line, rest, whole := bytes.Cut(c.buf[c.searched+len(mark):], []byte("\n"))
 		if !whole {
+			if len(line) > lineCap {
+				c.end(&budget.TooLargeError{What: "in one line of markers", Most: lineCap})
+			}
 			return
 		}
-		said := string(line)
-		c.buf = append(c.buf[:c.searched], rest...)
-		if c.hear != nil {
-			c.hear(said)
+		word, said, _ := strings.Cut(string(line), " ")
+		if word == "heard" {
+			c.buf = append(c.buf[:c.searched], rest...)
+			c.heard(said)
+			continue
+		}
+		c.searched += len(mark) + len(line) + 1
+		c.next(word, c.searched-len(mark)-len(line)-1)
+		if c.sections++; c.sections > sectionCap {
+			c.end(fmt.Errorf("more than %d sections of answer", sectionCap))
+		}
+		switch {
+		case word == "begin" && c.began.IsZero():
+			c.began = time.Now()
+		case word == "op" && c.op != nil && said == strconv.Itoa(c.ops):
+			c.op(c.ops)
+			c.ops++
 		}
 	}
 }
+
+// heard passes on what a command has printed while it runs. It is no part of the answer,
+// which is the same whether it is listened to or not.
+func (c *collector) heard(said string) {
+	switch c.told += len(said); {
+	case c.hear == nil:
+		c.end(errUnasked)
+	case c.told > toldCap:
+		c.end(&budget.TooLargeError{What: "printed by operations under way", Most: toldCap})
+	default:
+		c.hear(said)
+	}
+}
+
+// errUnasked is why a host is given up that tells what it was not to tell.
+var errUnasked = errors.New("it tells what its commands print, which was not asked for")
 
 // bound is what may have arrived so far.
 func (c *collector) bound() (int64, string) {
@@ -140,7 +217,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.total += int64(len(p))
 	if t.total > t.limit {
-		t.stop(&limitError{"on standard error", t.limit})
+		t.stop(&budget.TooLargeError{What: "on standard error", Most: t.limit})
 		return len(p), nil
 	}
 	t.buf = append(t.buf, p...)

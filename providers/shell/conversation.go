@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -44,9 +44,10 @@ var (
 
 // Caps on what a host may send, in bytes. More than that ends the conversation.
 const (
-	noiseCap  = 1 << 20  // before the answer begins
-	stderrCap = 64 << 20 // on standard error in all, of which the end is kept
+	noiseCap  = 64 << 10 // before the answer begins
+	stderrCap = 16 << 20 // on standard error in all, of which the end is kept
 	stderrEnd = 32 << 10 // of standard error kept, for error messages
+	toldCap   = 16 << 20 // of what commands print while they run
 )
 
 // script is something to be done on a host in one round trip.
@@ -55,10 +56,16 @@ type script struct {
 	body   string  // shell text, made of fixed text and call
 	frames []frame // data for it, in the order in which it takes them
 	limit  int64   // bytes of answer accepted
-	// hear gets the rest of each line that says heard, when it arrives; nil for nobody.
+	// caps are what each section of the answer may have, in bytes; nil where the limit counts alone.
+	caps map[string]int64
+	// hear gets the rest of each line that says heard, when it arrives; nil where none may come.
 	hear func(string)
-	// silence is how long nothing may come before it is given up; 0 for as long as it takes.
-	silence time.Duration
+	// pace is how fast the answer has to come.
+	pace budget.Pace
+	// limits are how long each of its operations may take, in order; none for an observation.
+	limits []time.Duration
+	// doing names operation n, for errors.
+	doing func(n int) string
 }
 
 // frame is a block of data on standard input.
@@ -84,6 +91,15 @@ type answer struct {
 	complete bool // the end marker was there
 	began    time.Time
 	stderr   []byte
+	// room is what the sections take of the budget; who has parsed them releases it.
+	room *budget.Lease
+}
+
+// release gives back what the answer takes of the budget.
+func (a answer) release() {
+	if a.room != nil {
+		a.room.Release()
+	}
 }
 
 // speaker holds the conversations with one host.
@@ -92,17 +108,27 @@ type speaker struct {
 	name      string // the host's, for errors
 	plain     bool   // stay who we are, instead of becoming root
 	sudo      *sudoPassword
+	budget    *budget.Budget
 }
 
 // run has the script done and returns the answer. Together with an error the
-// answer holds what had arrived.
+// answer holds what had arrived. The sudo password is sent only to a host whose
+// sudo has refused to go on without one.
 func (s *speaker) run(ctx context.Context, sc script) (answer, error) {
 	for {
-		password := s.sudo.known()
+		password := s.sudo.wanted()
 		a, err := s.attempt(ctx, sc, password)
-		if !errors.Is(err, providers.ErrSudo) || !s.sudo.ask(ctx, password) {
+		if !errors.Is(err, providers.ErrSudo) {
 			return a, err
 		}
+		if !password.IsZero() {
+			s.sudo.refused()
+			return a, err
+		}
+		if !asksPassword(a) || !s.sudo.ask(ctx) {
+			return a, err
+		}
+		a.release()
 	}
 }
 
@@ -110,24 +136,21 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 	nonce := rand.Text()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &collector{mark: marker(nonce), limit: sc.limit, hear: sc.hear, stop: cancel}
-	errOut := &tail{limit: stderrCap, stop: cancel}
+	t := s.timing(sc, cancel)
+	defer t.watch.Stop()
+	room := s.budget.Lease()
+	out := &collector{mark: marker(nonce), limit: sc.limit, caps: sc.caps, former: map[string]int64{}, hear: sc.hear, op: t.op, stop: t.tooMuch, hold: func(n int) error { return t.hold(ctx, room, n) }}
+	errOut := &tail{limit: stderrCap, stop: t.tooMuch}
 	in := s.input(sc, nonce, password)
-	silent := &providers.Error{Kind: providers.ErrTimeout, Do: sc.do + " " + s.name, Cause: silentError(sc.silence)}
-	tell, stop := attend(sc.silence, func() { cancel(silent) })
-	exit, err := s.transport.Exec(ctx, CommandLine, tellingReader{in, tell}, tellingWriter{out, tell}, tellingWriter{errOut, tell})
-	stop()
+	exit, err := s.transport.Exec(ctx, CommandLine, watchedReader{in, t}, watchedWriter{out, t.watch}, watchedWriter{errOut, t.watch})
+	t.watch.Stop()
 	in.close()
 	a := parseAnswer(out.bytes(), nonce)
-	a.began, a.stderr = out.began, errOut.bytes()
-	var tooMuch *limitError
-	if errors.As(context.Cause(ctx), &tooMuch) {
-		return a, &providers.Error{Kind: providers.ErrProtocol, Do: sc.do + " " + s.name, Cause: tooMuch}
+	a.began, a.stderr, a.room = out.began, errOut.bytes(), room
+	if ended := t.over(ctx); ended != nil && (!a.complete || ended.Kind == providers.ErrProtocol) {
+		return a, ended
 	}
 	if err != nil && !a.complete {
-		if context.Cause(ctx) == error(silent) {
-			return a, silent
-		}
 		return a, fmt.Errorf("cannot %s %s: %w", sc.do, s.name, err)
 	}
 	return a, s.judge(sc, a, exit, out.bytes(), !password.IsZero())
@@ -140,11 +163,11 @@ func (s *speaker) input(sc script, nonce string, password state.Secret) *input {
 		secret = append(bytes.Clone(password.Reveal()), '\n')
 	}
 	set := "kw_n=" + Quote(nonce) + "\n"
-	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + yesNo(!s.plain) + "\nkw_pw=" + strconv.Itoa(len(secret)) + "\n" + preludeScript + entryScript
+	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + yesNo(!s.plain) + "\nkw_pw=" + yesNo(len(secret) > 0) + "\n" + preludeScript + entryScript
 	body := set + preludeScript + "kw_say begin\n" + sc.body + "kw_say end\n"
 	in := &input{}
 	in.add(block("script", bytesFrame([]byte(entry)))...)
-	in.add(bytesFrame(secret), bytesFrame(secret))
+	in.add(bytesFrame(secret))
 	in.add(block("script", bytesFrame([]byte(body)))...)
 	for _, f := range sc.frames {
 		in.add(block("frame", f)...)
@@ -243,8 +266,11 @@ func (s *speaker) judge(sc script, a answer, exit int, raw []byte, given bool) e
 		return &providers.Error{Kind: providers.ErrUnsupported, Do: do, Cause: fmt.Errorf("no POSIX shell could be started, exit code %d%s", exit, said)}
 	case entered != "":
 		cause := fmt.Errorf("sudo did not let us through%s", said)
-		if given {
+		switch {
+		case given:
 			cause = providers.WithRemedy(cause, "see that the password is right, and that sudo lets the connection's user run commands as root (sudo -l tells there)")
+		case !asksPassword(a) && s.sudo.has():
+			cause = providers.WithRemedy(cause, "sudo_password was not sent, because sudo has not asked for a password. See what sudo -n true says there as the connection's user")
 		}
 		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: cause}
 	}

@@ -13,7 +13,7 @@
 // each with a header line that tells its length in bytes:
 //
 //	kubewright-script N     the entry script: who are we, how to become root
-//	[the sudo password, twice, each on a line]
+//	[the sudo password on a line, if sudo has asked for it on this host]
 //	kubewright-script N     the script proper, evaluated as root
 //	kubewright-frame N      data for it: contents of files, archives …
 //	…
@@ -49,26 +49,39 @@
 //
 // # Becoming root
 //
-// Within the same round trip the entry script goes on as root: it already is,
-// or sudo -n lets it, or sudo takes the password, or doas -n lets it. The
-// password is asked from the operator only once a host has refused to go
-// without. It is checked with an input of its own, so that a wrong one makes
-// sudo ask no second time and read on in our blocks; then sudo gets it again
-// from standard input, or does not read it because it remembers, in which case
-// the shell skips the line. The script runs with an empty environment, a fixed
-// PATH and LC_ALL=C.
+// Within the same round trip the entry script goes on as root: the login already is,
+// or sudo -n lets it, or doas -n lets it. A password is never part of the first attempt. If
+// sudo -n says that it needs one, and the login is not root, the command is repeated
+// with the password, and so are the later commands of this run on this host. The password comes
+// from the configuration, or from the operator, who is then asked for it.
+//
+// The password is sent once in a command. It is checked with an input of its own, so that a
+// wrong one does not make sudo ask again and read our blocks as passwords; then it leads the
+// input of the sudo that runs the script. A sudo that remembers it leaves the line alone, and
+// the shell skips it. A password that sudo has refused is not sent again in this run. The
+// script runs with an empty environment, a fixed PATH and LC_ALL=C.
 //
 // # Observing and changing
 //
 // Observing runs read-only commands and leaves nothing behind, not even a
 // temporary file. A host from which nothing comes for a minute meanwhile is given
-// up. Changing is one batch: the host refuses it unless the run's
+// up, and so is one whose answer does not end in time. Changing is one batch: the host refuses it unless the run's
 // token is the highest it has seen (/var/lib/kubewright/token, with the lineage
-// it belongs to), and does one batch after the other (a lock beside it). A Host
+// it belongs to; one that the run knows not to count gives way), and does one batch after the other (a lock beside it). A Host
 // sends one batch at a time: those of a run wait here for as long as it takes, and
 // on the host, for those of somebody else, two minutes. Each operation is answered
 // by itself, so that after a failure it is known how far the batch got. Private keys of certificates and kubeconfigs are left out on
 // the host already; of those in files their public part is told.
+//
+// # What a host may cost
+//
+// A host may be compromised. What it sends is bounded as it arrives: each section by what
+// was asked for, all unparsed answers of a run by one [budget.Budget]. It may name only
+// files that were asked for, or that match a pattern. Time is bounded as well: of an
+// observation in all, of a change for each operation, of an upload by the rate at which
+// the host takes it. What ends a conversation is an error of that host alone.
+//
+// # Lost connections
 //
 // When the connection is lost, the operation under way goes on to its end and
 // the batch ends behind it; the next batch waits for that, and finds it done. A

@@ -132,6 +132,7 @@ func (r *reading) addresses() error {
 	if err != nil {
 		return err
 	}
+	known := map[string]bool{}
 	for _, line := range lines {
 		words := strings.Fields(line)
 		if i := slices.IndexFunc(words, func(w string) bool { return w == "inet" || w == "inet6" }); i >= 0 && i+1 < len(words) {
@@ -139,7 +140,8 @@ func (r *reading) addresses() error {
 		}
 		for _, w := range words {
 			ip, err := netip.ParseAddr(strings.SplitN(w, "/", 2)[0])
-			if text := ip.String(); err == nil && !slices.Contains(r.report.Facts.Addresses, text) {
+			if text := ip.String(); err == nil && !known[text] {
+				known[text] = true
 				r.report.Facts.Addresses = append(r.report.Facts.Addresses, text)
 			}
 		}
@@ -368,7 +370,9 @@ func (r *reading) slow() error {
 		return r.crictlImages(body)
 	}
 	for line := range strings.FieldsSeq(string(body)) {
-		r.addImage(line)
+		if err := r.addImage(line); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -399,17 +403,24 @@ func (r *reading) crictlImages(body []byte) error {
 	}
 	for _, image := range list.Images {
 		for _, name := range slices.Concat(image.RepoTags, image.RepoDigests) {
-			r.addImage(name)
+			if err := r.addImage(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // addImage notes an image by name; containerd also lists every one by its ID alone.
-func (r *reading) addImage(name string) {
-	if !strings.HasPrefix(name, "sha256:") && !strings.Contains(name, "<none>") {
-		r.report.Images = append(r.report.Images, providers.Sanitize(name, 512))
+func (r *reading) addImage(name string) error {
+	if strings.HasPrefix(name, "sha256:") || strings.Contains(name, "<none>") {
+		return nil
 	}
+	if len(r.report.Images) == mostImages {
+		return r.refused("images", fmt.Errorf("%s is one of more than %d images", providers.Sanitize(name, 200), mostImages))
+	}
+	r.report.Images = append(r.report.Images, providers.Sanitize(name, 512))
+	return nil
 }
 
 // What a host may say of itself to the preflight checks: every one under kw_room,

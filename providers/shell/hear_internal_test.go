@@ -25,7 +25,10 @@ func TestHeard(t *testing.T) {
 	for i := range len(raw) {
 		for _, parts := range [][]string{{raw[:i], raw[i:]}, slices.Collect(slices.Values(strings.Split(raw, "")))} {
 			var heard []string
-			c := &collector{mark: mark, limit: performCap, hear: func(line string) { heard = append(heard, line) }}
+			c := &collector{
+				mark: mark, limit: performCap, hear: func(line string) { heard = append(heard, line) },
+				hold: func(int) error { return nil }, stop: func(err error) { t.Error(err) },
+			}
 			for _, part := range parts {
 				_, _ = c.Write([]byte(part))
 			}

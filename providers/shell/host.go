@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,21 +15,28 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/state"
 )
 
 // Options are what a Host needs to know beside its transport.
 type Options struct {
-	// Password is sudo's, when it is known beforehand: it travels with every
-	// command then, and is used when sudo wants one.
+	// Password is sudo's, when it is known beforehand. It is sent only once the
+	// host's sudo has asked for it, which costs another round trip, and never to
+	// a login as root.
 	Password state.Secret
 	// SudoPassword asks the operator for the password, when the host's sudo
-	// wants one and Password is not set; nil when nobody can be asked. It is
-	// called once at most, and costs another round trip then.
+	// has asked for one and Password is not set; nil without an operator. It is
+	// called once at most.
 	SudoPassword func(ctx context.Context) (state.Secret, error)
+	// Direct reports whether the operator's machine may connect to an address, host:port,
+	// itself, where the host does not forward or is that machine; nil for none.
+	Direct func(address string) bool
 	// Root is put before every path of a file, for tests. /proc and /sys stay the
 	// machine's own, and commands as well that are not in its /usr/local/bin.
 	Root string
+	// Budget is the memory for the answers of all hosts of a run; nil for one of the host's own.
+	Budget *budget.Budget
 	// Unprivileged does everything as the login user, for tests.
 	Unprivileged bool
 }
@@ -46,8 +54,8 @@ type Host struct {
 	lockWait time.Duration
 	// idle is how long a batch waits there for data.
 	idle time.Duration
-	// silence is how long it may bring nothing while it is observed.
-	silence time.Duration
+	// pace is how fast it has to answer while it is observed.
+	pace budget.Pace
 
 	mu  sync.Mutex
 	cas map[string]*x509.CertPool // by path, once the host has them
@@ -59,8 +67,11 @@ var _ providers.Host = (*Host)(nil)
 // what errors call the host.
 func New(name string, t Transport, o Options) *Host {
 	return &Host{
-		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait, idle: idle, silence: silence,
-		speaker: &speaker{transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword, secret: o.Password}},
+		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait, idle: idle, pace: budget.Pace{Silence: silence, Total: observeTime},
+		speaker: &speaker{
+			transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword, secret: o.Password},
+			budget: cmp.Or(o.Budget, budget.New()),
+		},
 	}
 }
 
@@ -69,7 +80,7 @@ func New(name string, t Transport, o Options) *Host {
 const observeTries = 3
 
 // Observe implements providers.Host. It is one command on the host, unless a
-// file changes right then or the sudo password has to be asked for.
+// file changes right then, or sudo asks for a password for the first time.
 func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
 	start := time.Now()
 	report, err := h.look(ctx, q, true)
@@ -98,20 +109,40 @@ func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Repo
 		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
 	}
 	for try := 1; ; try++ {
-		a, err := h.speaker.run(ctx, script{do: "observe", body: compiled.script(), limit: observeCap, silence: h.silence})
-		if err != nil {
-			return nil, err
+		report, err := h.lookOnce(ctx, compiled)
+		if !errors.Is(err, errMoved) {
+			return report, err
 		}
-		r, err := parseReport(compiled, a, a.began)
-		switch {
-		case err == nil:
-			return r.report, nil
-		case !errors.Is(err, errMoved):
-			return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
-		case try == observeTries:
-			return nil, &providers.Error{Kind: providers.ErrProtocol, Do: "observe " + h.name, Cause: err}
+		if try == observeTries {
+			return nil, &providers.Error{Kind: providers.ErrProtocol, Do: "observe " + h.name, Cause: errMoved}
 		}
 	}
+}
+
+func (h *Host) lookOnce(ctx context.Context, q *query) (*state.Report, error) {
+	a, err := h.speaker.run(ctx, script{do: "observe", body: q.script(), limit: q.limit(), caps: q.sectionCaps(), pace: h.pace})
+	defer a.release()
+	if errors.Is(err, providers.ErrProtocol) {
+		return nil, cmp.Or(h.named(q, a), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseReport(q, a, a.began)
+	if err != nil {
+		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
+	}
+	return r.report, nil
+}
+
+// named returns the error that names what a host tells without being asked, where its answer
+// was cut off for its size; nil where it names nothing.
+func (h *Host) named(q *query, a answer) error {
+	_, err := parseReport(q, a, a.began)
+	if unasked, is := errors.AsType[*unaskedError](err); is {
+		return fmt.Errorf("cannot observe %s: %w", h.name, unasked.error)
+	}
+	return nil
 }
 
 // DialContext implements providers.Host.

@@ -515,6 +515,14 @@ func TestNotedDigests(t *testing.T) {
 	if got := look(); got != told {
 		t.Errorf("the file is read although it is known: %s", got)
 	}
+	for _, mode := range []os.FileMode{0o777, 0o700} {
+		if err := os.Chmod(root+"/var/lib/kubewright", mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := look(); (got == digest) != (mode == 0o777) {
+			t.Errorf("where the notes are in a folder of mode %o the digest is %s", mode, got)
+		}
+	}
 	// Another content of the same size and the same time of change.
 	info, err := os.Stat(root + path)
 	if err != nil {

@@ -3,6 +3,7 @@ package shell
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -382,23 +383,42 @@ func TestMeantRuntime(t *testing.T) {
 	}
 }
 
-func TestMarksFromTokenAlone(t *testing.T) {
+func TestMarksFromFiles(t *testing.T) {
 	t.Parallel()
-	for content, want := range map[string]*state.Marks{
-		"7 b71e\n":                 {Token: 7, Lineage: "b71e"},
-		"7\n":                      {Token: 7},
-		"x b71e\n":                 nil,
-		"":                         nil,
-		"7 b71e 42\n":              {Token: 7, Lineage: "b71e"},
-		"1 2 3 4\n":                nil,
-		"99999999999999999999 a\n": nil,
+	const none = "\x00"
+	for _, tt := range []struct {
+		token, marks string
+		want         *state.Marks // nil: they cannot be read
+	}{
+		{"7 b71e\n", none, &state.Marks{Token: 7, Lineage: "b71e"}},
+		{"7\n", none, &state.Marks{Token: 7}},
+		{"0\n", none, &state.Marks{}},
+		{"7 b71e 42\n", none, &state.Marks{Token: 7, Lineage: "b71e"}},
+		{"99999999999999999999 a\n", none, &state.Marks{Token: math.MaxInt64, Lineage: "a"}},
+		{"9223372036854775806 a\n", none, &state.Marks{Token: math.MaxInt64 - 1, Lineage: "a"}},
+		{"7 b71e\n", `{"token": 9223372036854775806, "lineage": "b71e"}`, &state.Marks{Token: 7, Lineage: "b71e"}},
+		{none, `{"token": 9223372036854775806, "lineage": "b71e"}`, &state.Marks{Token: math.MaxInt64 - 1, Lineage: "b71e"}},
+		{"x b71e\n", none, nil}, {"", none, nil}, {"1 2 3 4\n", none, nil}, {"007 a\n", none, nil}, {"-7 a\n", none, nil}, {"+7 a\n", none, nil}, {"1_0 a\n", none, nil}, {"0x7 a\n", none, nil},
+		{"\x1b]52;c;x\x07", none, nil},
+		{"7 b71e\n", `{"token": 99999999999999999999}`, nil}, {"7 b71e\n", `[]`, nil}, {"7 b71e\n", `garbage`, nil}, {none, ``, nil},
 	} {
-		r := &reading{query: &query{}, report: &state.Report{}, contents: map[string][]byte{tokenFile: []byte(content)}}
-		err := r.marks()
-		if (err == nil) != (want != nil) {
-			t.Errorf("%q: %v", content, err)
-		} else if want != nil && (r.report.Marks.Token != want.Token || r.report.Marks.Lineage != want.Lineage) {
-			t.Errorf("%q: got %+v", content, r.report.Marks)
+		contents := map[string][]byte{}
+		for file, content := range map[string]string{tokenFile: tt.token, marksFile: tt.marks} {
+			if content != none {
+				contents[file] = []byte(content)
+			}
+		}
+		r := &reading{query: &query{}, report: &state.Report{}, contents: contents}
+		if err := r.marks(); err != nil {
+			t.Errorf("%q, %q: %v", tt.token, tt.marks, err)
+			continue
+		}
+		got := r.report.Marks
+		if tt.want == nil && got.Unreadable == "" || tt.want != nil && (got.Unreadable != "" || got.Token != tt.want.Token || got.Lineage != tt.want.Lineage) {
+			t.Errorf("%q, %q: got %+v", tt.token, tt.marks, got)
+		}
+		if strings.Contains(got.Unreadable, "\x1b") {
+			t.Errorf("%q is told as it is: %q", tt.token, got.Unreadable)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -60,9 +61,24 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 		return nil, err
 	}
 	defer func() { <-h.turn }()
-	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap, hear: hearing(b)})
+	a, err := h.speaker.run(ctx, h.change(b, body, c.frames))
+	defer a.release()
 	h.distrust(b.Operations)
 	return h.outcomes(b, a, err)
+}
+
+// change is the script of a batch, with how long its operations may take.
+func (h *Host) change(b providers.Batch, body string, frames []frame) script {
+	sc := script{
+		do: "change", body: body, frames: frames, limit: performCap, hear: hearing(b),
+		pace:   budget.Pace{Total: startTime + h.lockWait},
+		doing:  func(n int) string { return b.Operations[n].Summary() },
+		limits: []time.Duration{},
+	}
+	for _, op := range b.Operations {
+		sc.limits = append(sc.limits, limitOf(op))
+	}
+	return sc
 }
 
 // await waits for the batch's turn. Nothing is sent to the host before.
@@ -216,6 +232,11 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
+	void := ""
+	if c.batch.Void > 0 {
+		void = strconv.FormatInt(c.batch.Void, 10)
+	}
+	fmt.Fprintf(&b, "kw_void=%s\n", void)
 	fmt.Fprintf(&b, "kw_wait=%s\nkw_idle=%s\n", seconds(c.lockWait), seconds(c.idle))
 	b.WriteString(performScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {

@@ -18,12 +18,6 @@ var (
 	preflightScript string
 )
 
-// Caps of an observation, in bytes.
-const (
-	contentCap = 1 << 20  // of one file; a larger one has no content
-	observeCap = 64 << 20 // of everything
-)
-
 // Where kubewright keeps what it knows of a host, on the host.
 const (
 	marksDir  = "/var/lib/kubewright"

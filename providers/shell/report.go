@@ -1,15 +1,11 @@
 package shell
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +29,8 @@ type reading struct {
 	contents map[string][]byte
 	digests  map[string]string
 	tooLarge map[string]bool
+	// matches counts the files that match a pattern and were not asked for by name.
+	matches int
 	// listening are sockets on which somebody listens, those in /run as in /var/run.
 	listening map[string]bool
 }
@@ -119,6 +117,7 @@ func (r *reading) stats() error {
 	if err != nil {
 		return err
 	}
+	asked := r.set(r.query.stats)
 	for _, line := range lines {
 		f := strings.SplitN(line, "|", 6)
 		if len(f) != 6 || !strings.HasPrefix(f[5], "/") {
@@ -144,6 +143,9 @@ func (r *reading) stats() error {
 		case typeDirectory:
 			file.Type = "directory"
 		}
+		if err := r.found(asked, r.path(f[5])); err != nil {
+			return err
+		}
 		r.report.Files[r.path(f[5])] = file
 	}
 	return nil
@@ -159,6 +161,9 @@ func (r *reading) links() error {
 	}
 	for i := 0; i < len(lines); i += 2 {
 		p := r.path(lines[i])
+		if err := r.seen("links", p); err != nil {
+			return err
+		}
 		f := r.report.Files[p]
 		f.Link = providers.Sanitize(lines[i+1], 4096)
 		r.report.Files[p] = f
@@ -206,6 +211,9 @@ func (r *reading) entries() error {
 		if err != nil || !ok {
 			return unexpected("folders", line)
 		}
+		if err := r.seen("folders", r.path(name)); err != nil {
+			return err
+		}
 		f := r.report.Files[r.path(name)]
 		f.Entries = n
 		r.report.Files[r.path(name)] = f
@@ -218,10 +226,14 @@ func (r *reading) readDigests() error {
 	if err != nil {
 		return err
 	}
+	asked := r.set(r.query.digests)
 	for _, line := range lines {
 		sum, name, ok := strings.Cut(line, "  ")
 		if _, err := hex.DecodeString(sum); err != nil || len(sum) != 2*sha256.Size || !ok {
 			return unexpected("digests", line)
+		}
+		if !asked[r.path(name)] {
+			return r.unasked("digests", r.path(name))
 		}
 		r.digests[r.path(name)] = sum
 	}
@@ -240,9 +252,8 @@ func (r *reading) readContents() error {
 	if len(s) == 0 { // none of the files exists
 		return nil
 	}
-	encoded := bytes.ReplaceAll(s[0].body, []byte("\n"), nil)
-	all := make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
-	n, err := base64.StdEncoding.Decode(all, encoded)
+	all := make([]byte, base64.StdEncoding.DecodedLen(len(s[0].body)))
+	n, err := base64.StdEncoding.Decode(all, s[0].body) // it passes over line breaks
 	if err != nil {
 		return unexpected("contents", err.Error())
 	}
@@ -304,12 +315,16 @@ func (r *reading) sizes() error {
 	if len(r.sections["sizes"]) == 0 {
 		return unexpected("sizes", "missing in the answer")
 	}
+	asked := r.set(r.query.contents, r.query.certificates, r.query.keys, r.query.kubeconfig)
 	for _, s := range r.sections["sizes"] {
 		sizes, err := parseSizes(s)
 		if err != nil {
 			return err
 		}
 		for _, f := range sizes {
+			if !asked[r.path(f.name)] {
+				return r.unasked("sizes", r.path(f.name))
+			}
 			r.tooLarge[r.path(f.name)] = f.size > contentCap
 		}
 	}
@@ -318,11 +333,11 @@ func (r *reading) sizes() error {
 
 // attach puts digests, contents, certificates, kubeconfigs and what is known of keys into the files' reports.
 func (r *reading) attach() error {
-	certificates, err := r.texts("certificates")
+	certificates, err := r.texts("certificates", r.query.certificates)
 	if err != nil {
 		return err
 	}
-	kubeconfigs, err := r.texts("kubeconfigs")
+	kubeconfigs, err := r.texts("kubeconfigs", r.query.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -378,15 +393,19 @@ func (r *reading) holders() (map[string]string, error) {
 		return out, nil
 	}
 	lines, err := r.lines("keys")
+	asked := r.set(r.query.keys)
 	for _, line := range lines {
 		public, name, _ := strings.Cut(line, " ")
+		if !asked[r.path(name)] {
+			return nil, r.unasked("keys", r.path(name))
+		}
 		out[r.path(name)] = public
 	}
 	return out, err
 }
 
 // texts are the parts of several files, each behind a line ">PATH".
-func (r *reading) texts(name string) (map[string][]byte, error) {
+func (r *reading) texts(name string, paths []string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	if len(r.sections[name]) == 0 {
 		return out, nil
@@ -395,10 +414,12 @@ func (r *reading) texts(name string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	current := ""
+	asked, current := r.set(paths), ""
 	for _, line := range lines {
 		if p, ok := strings.CutPrefix(line, ">"); ok {
-			current = r.path(p)
+			if current = r.path(p); !asked[current] {
+				return nil, r.unasked(name, current)
+			}
 			continue
 		}
 		if current == "" {
@@ -440,42 +461,5 @@ func (r *reading) files() error {
 	}
 	f.MachineID = oneWord(r.contents[machineIDFile])
 	f.OS, f.OSVersion = parseOSRelease(r.contents[osReleaseFile])
-	return nil
-}
-
-func (r *reading) globbed(p string) bool {
-	return slices.ContainsFunc(r.query.Globs, func(g string) bool { ok, _ := path.Match(g, p); return ok })
-}
-
-// marks reads what kubewright left on the host.
-func (r *reading) marks() error {
-	var token int64
-	lineage := ""
-	raw, hasToken := r.contents[tokenFile]
-	if hasToken {
-		words := strings.Fields(string(raw))
-		if len(words) == 0 || len(words) > 3 {
-			return unexpected("run token", string(raw))
-		}
-		var err error
-		if token, err = strconv.ParseInt(words[0], 10, 64); err != nil {
-			return unexpected("run token", string(raw))
-		}
-		if len(words) > 1 {
-			lineage = words[1]
-		}
-	}
-	content, hasMarks := r.contents[marksFile]
-	if !hasMarks && !hasToken {
-		return nil
-	}
-	m := &state.Marks{Lineage: lineage}
-	if hasMarks {
-		if err := json.Unmarshal(content, m); err != nil {
-			return unexpected("marks", err.Error())
-		}
-	}
-	m.Token = max(m.Token, token)
-	r.report.Marks = m
 	return nil
 }

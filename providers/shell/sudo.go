@@ -3,52 +3,86 @@ package shell
 import (
 	"bytes"
 	"context"
+	"regexp"
 	"sync"
 
 	"github.com/kubewright/kubewright/state"
 )
 
-// sudoPassword asks the operator for a host's sudo password, at most once, and
-// keeps it in memory. A nil *sudoPassword knows none.
+// sudoPassword is the sudo password of one host. It stays in memory, and is sent only
+// once sudo has asked for it there. A nil *sudoPassword has none.
 type sudoPassword struct {
+	// prompt asks the operator for the password, at most once; nil when there is no operator to ask.
 	prompt func(ctx context.Context) (state.Secret, error)
 
 	mu     sync.Mutex
-	asked  bool
+	asked  bool // the operator
+	wants  bool // sudo has asked for a password on this host
 	secret state.Secret
 }
 
-// known is the password as far as it has been asked for.
-func (p *sudoPassword) known() state.Secret {
+// wanted returns the password if sudo has asked for one on this host before.
+func (p *sudoPassword) wanted() state.Secret {
 	if p == nil {
 		return state.Secret{}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.wants {
+		return state.Secret{}
+	}
 	return p.secret
 }
 
-// ask makes sure that the password is known after a host has refused to go on.
-// tried is what it refused; when that was a password it is not used again, lest
-// the account gets locked. It reports whether another attempt makes sense.
-func (p *sudoPassword) ask(ctx context.Context, tried state.Secret) bool {
+// has reports whether a password is known, sent or not.
+func (p *sudoPassword) has() bool {
 	if p == nil {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case !tried.IsZero():
+	return !p.secret.IsZero()
+}
+
+// refused forgets a password that sudo has refused, lest further attempts lock the account.
+func (p *sudoPassword) refused() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.secret = state.Secret{}
+}
+
+// ask records that sudo wants a password on this host, gets it from the operator if
+// it is not known, and reports whether there is one for another attempt.
+func (p *sudoPassword) ask(ctx context.Context) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wants = true
+	if p.secret.IsZero() && !p.asked && p.prompt != nil {
+		p.asked = true
+		if secret, err := p.prompt(ctx); err == nil {
+			p.secret = secret
+		}
+	}
+	if bytes.ContainsAny(p.secret.Reveal(), "\n\x00") {
 		p.secret = state.Secret{}
-		return false
-	case p.asked || p.prompt == nil:
-		return !p.secret.IsZero()
 	}
-	p.asked = true
-	secret, err := p.prompt(ctx)
-	if err != nil || secret.IsZero() || bytes.ContainsAny(secret.Reveal(), "\n\x00") {
-		return false
+	return !p.secret.IsZero()
+}
+
+// passwordRequired is what sudo -n and sudo-rs -n print in the C locale when they
+// cannot go on without a password.
+var passwordRequired = regexp.MustCompile(`(?m)^sudo(-rs)?: .*\b(password|authentication|interaction)\b.* required\b`)
+
+// asksPassword reports whether sudo has asked a login user for a password. A login as
+// root needs none, and is sent none.
+func asksPassword(a answer) bool {
+	for _, sec := range a.sections {
+		if sec.words[0] == "entered" {
+			return len(sec.words) == 2 && sec.words[1] != "0" && passwordRequired.Match(a.stderr)
+		}
 	}
-	p.secret = secret
-	return true
+	return false
 }

@@ -90,6 +90,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 		if slices.Contains(q.Objects, state.KubeProxyConfig) {
 			r.StaleProxies = w.staleProxies(c)
 		}
+		r.JoinTokens = c.joinTokens()
 		if q.TokenSecrets {
 			r.TokenSecrets, r.TokensSeen = c.tokenSecrets(), true
 		}
@@ -329,6 +330,19 @@ func (a *api) UploadCerts(ctx context.Context, op planner.UploadCerts, files map
 		return nil
 	})
 	return state.NewSecret([]byte(made)), err
+}
+
+// DeleteJoinTokens deletes the tokens that were made for joins.
+func (a *api) DeleteJoinTokens(ctx context.Context, keep []string) error {
+	return a.act(ctx, "delete_join_tokens", "", func(_ *World, c *cluster) error {
+		for _, id := range c.joinTokens() {
+			if !slices.Contains(keep, id) {
+				c.collect(c.Objects[tokenPrefix+id].Live.Get("metadata.uid").AsString())
+				delete(c.Objects, tokenPrefix+id)
+			}
+		}
+		return nil
+	})
 }
 
 // DeleteToken deletes a token's Secret.

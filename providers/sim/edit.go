@@ -22,6 +22,7 @@ file PATH owner USER:GROUP
 file PATH move ELSEWHERE           and leave a symbolic link to there
 file PATH delete
 file PATH renew                    a certificate or kubeconfig, as kubeadm certs renew does
+file PATH trust BASE64             a kubeconfig trusts one more CA: its certificate in PEM, in base64
 yaml PATH set FIELD=VALUE          set a field, as in maxPods=50 or a.b=text
 yaml PATH unset FIELD
 label NODE KEY=VALUE               or KEY- to remove
@@ -41,6 +42,8 @@ install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containe
 package NAME hold|unhold|STATUS    in the package manager's data base, as in half-configured
 power on|off|reboot
 foreign                            what kubewright left on the host to know it by is gone: kubeadm made it
+mark NAME=VALUE                    what kubewright left there, as somebody changes it who is root there: lineage, format,
+                                   cluster, node, ca, token, or unreadable=FILE for one that holds garbage
 reinstall                          the machine as it was delivered, with another machine id
 profile bare|prepared              a machine without runtime, kubelet and images, or with them
 hardware NAME=VALUE                cpus, memory (MiB), kernel, os, hostname
@@ -131,7 +134,7 @@ func (e *edit) run() error {
 		"file": e.file, "yaml": e.yaml, "label": e.label, "annotate": e.annotate, "taint": e.taint, "object": e.object,
 		"node": e.deleteNode, "cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
-		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
+		"install": e.install, "package": e.pkg, "foreign": e.foreign, "mark": e.mark, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "claim": e.claim, "deprecated": e.deprecated,
 	}
 	verb, err := e.word("a verb")
@@ -152,7 +155,7 @@ func (e *edit) run() error {
 }
 
 func (e *edit) file() error {
-	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, move, delete or renew")
+	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, move, delete, renew or trust")
 	if err != nil {
 		return err
 	}
@@ -195,8 +198,10 @@ func (e *edit) file() error {
 		e.w.remove(e.m, p)
 	case "renew":
 		return e.renew(p, f)
+	case "trust":
+		return e.trust(p, f)
 	default:
-		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, move, delete or renew", w[1])
+		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, move, delete, renew or trust", w[1])
 	}
 	return nil
 }

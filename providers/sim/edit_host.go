@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -276,11 +278,35 @@ func (e *edit) preflight() error {
 
 // foreign takes away what tells a host of ours from one that kubeadm made.
 func (e *edit) foreign() error {
-	e.m.Marks, e.m.Token, e.m.Lineage, e.m.Run, e.m.Before = nil, 0, "", "", nil
+	e.m.forgetMarks()
 	const ours, theirs = "/etc/sysctl.d/99-kubewright.conf", "/etc/sysctl.d/k8s.conf"
 	if f := e.m.Files[ours]; f != nil {
 		e.m.Files[theirs] = f
 		delete(e.m.Files, ours)
 	}
+	return nil
+}
+
+// trust adds a CA to those of a kubeconfig.
+func (e *edit) trust(p string, f *file) error {
+	text, err := e.word("a certificate")
+	if err != nil {
+		return err
+	}
+	content, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return fmt.Errorf("the certificate is not base64: %w", err)
+	}
+	ca, err := importRecord(content, nil)
+	switch {
+	case err != nil:
+		return err
+	case f.Record == nil || f.Record.Kubeconfig == nil || ca == nil || len(ca.Certificates) == 0:
+		return errors.New("it takes a kubeconfig and the certificate of a CA")
+	}
+	r, k := *f.Record, *f.Record.Kubeconfig
+	k.CAs = slices.Concat(k.CAs, ca.Certificates)
+	r.Kubeconfig = &k
+	e.w.put(e.m, p, recordFile(&r, f.mode(), f.owner()))
 	return nil
 }

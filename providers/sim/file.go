@@ -46,6 +46,8 @@ type record struct {
 	Kubeconfig *state.KubeconfigInfo `json:"kubeconfig,omitempty"`
 	// ClientKey is the digest of a kubeconfig's inlined key.
 	ClientKey string `json:"client_key,omitempty"`
+	// Foreign are the fields of a kubeconfig that kubeadm does not write.
+	Foreign []string `json:"foreign,omitempty"`
 	// Token is a kubeconfig's bootstrap token.
 	Token string `json:"token,omitempty"`
 	// PEM is the text of a CA's certificate that an operator gave: it is public, and

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
 // importRecord turns PEM or a kubeconfig of the operator's into a record, which
@@ -114,7 +115,7 @@ func importKubeconfig(content []byte) (*record, error) {
 	k := &state.KubeconfigInfo{
 		Context: v.Get("current-context").AsString(), Cluster: context.Get("cluster").AsString(), User: context.Get("user").AsString(),
 	}
-	r := &record{Kubeconfig: k}
+	r := &record{Kubeconfig: k, Foreign: foreign(content)}
 	var cas []*x509.Certificate
 	cluster, user := named(v.Get("clusters"), k.Cluster).Get("cluster"), named(v.Get("users"), k.User).Get("user")
 	k.Server = cluster.Get("server").AsString()
@@ -146,6 +147,18 @@ func importKubeconfig(content []byte) (*record, error) {
 		}
 	}
 	return r, nil
+}
+
+// foreign returns what a kubeconfig sets besides what kubeadm writes there.
+func foreign(content []byte) []string {
+	f, err := kubeconfig.Parse(content)
+	if err != nil {
+		return nil
+	}
+	if err := (*kubeconfig.ForeignError)(nil); errors.As(f.OnlyAdmin(), &err) {
+		return err.Fields
+	}
+	return nil
 }
 
 // infoCAs are the CAs in cluster-info.

@@ -32,6 +32,8 @@ type machine struct {
 	Lineage string `json:"lineage,omitempty"`
 	// Run is the run that had the token first.
 	Run string `json:"run,omitempty"`
+	// Unreadable says what of the marks is garbage.
+	Unreadable string `json:"unreadable,omitempty"`
 
 	// Deprecated are APIs that the API server here was asked for.
 	Deprecated []state.DeprecatedAPI `json:"deprecated,omitempty"`

@@ -83,19 +83,6 @@ func (w *World) observe(m *machine, q state.Query) *state.Report {
 	return r
 }
 
-// marks is a copy of what kubewright left on the host.
-func (w *World) marks(m *machine) *state.Marks {
-	if m.Marks == nil && m.Token > 0 {
-		return &state.Marks{Lineage: m.Lineage, Token: m.Token}
-	}
-	if m.Marks == nil {
-		return nil
-	}
-	marks := *m.Marks
-	marks.Token = max(marks.Token, m.Token)
-	return &marks
-}
-
 func (w *World) facts(m *machine) state.Facts {
 	p := w.profile(m)
 	f := state.Facts{

@@ -48,42 +48,6 @@ func (h *Host) Perform(ctx context.Context, batch providers.Batch) ([]providers.
 	return outcomes, nil
 }
 
-// admit checks that a batch may act on the host, and remembers its token.
-func (w *World) admit(ctx context.Context, m *machine, batch providers.Batch) error {
-	if err := w.connected(ctx, m); err != nil {
-		return err
-	}
-	if m.Lineage != "" && batch.Lineage != "" && m.Lineage != batch.Lineage {
-		return &providers.Error{
-			Kind: providers.ErrForeign, Do: "change " + m.address,
-			Cause: fmt.Errorf("it belongs to the state with lineage %s, this one has %s", m.Lineage, batch.Lineage),
-		}
-	}
-	if batch.Token < m.Token {
-		return &providers.Error{
-			Kind: providers.ErrSuperseded, Do: "change " + m.address,
-			Cause: fmt.Errorf("the host has seen run %d, this is run %d", m.Token, batch.Token),
-		}
-	}
-	if batch.Token == m.Token && m.Run != "" && batch.Run != "" && m.Run != batch.Run {
-		return &providers.Error{
-			Kind: providers.ErrSuperseded, Do: "change " + m.address,
-			Cause: fmt.Errorf("another run has begun there that was planned at the same time as this one (both are run %d)", m.Token),
-		}
-	}
-	if err := w.expected(m, batch); err != nil {
-		return err
-	}
-	m.Token, m.Run = batch.Token, batch.Run
-	if m.Lineage == "" {
-		m.Lineage = batch.Lineage
-	}
-	if w.get(m, ownFolder) == nil {
-		w.put(m, ownFolder, &file{Type: typeDirectory, Mode: "0700"})
-	}
-	return nil
-}
-
 // expected refuses a batch when a file is not as it was.
 func (w *World) expected(m *machine, batch providers.Batch) error {
 	for _, p := range sortedKeys(batch.Expect) {
@@ -548,19 +512,6 @@ func (w *World) swapConfigured(m *machine) bool {
 // swapAtBoot tells whether a boot turns swap on.
 func (w *World) swapAtBoot(m *machine) bool {
 	return w.swapConfigured(m) && w.get(m, swapTarget) == nil
-}
-
-func (w *World) mark(m *machine, op planner.Mark) bool {
-	if op.Remove {
-		m.Marks, m.Token, m.Lineage, m.Run, m.Before = nil, 0, "", "", nil
-		w.remove(m, ownFolder)
-		return true
-	}
-	marks := op.Marks
-	changed := m.Marks == nil || !equalMarks(*m.Marks, marks)
-	m.Marks = &marks
-	m.Token = max(m.Token, marks.Token)
-	return changed
 }
 
 // versionInName finds a version in the name of an artifact.

@@ -70,6 +70,17 @@ func (w *World) newToken(c *cluster, op planner.CreateToken, half string) string
 	return id + "." + secret
 }
 
+// joinTokens lists the IDs of the tokens that were made for joins, in order.
+func (c *cluster) joinTokens() []string {
+	var ids []string
+	for _, key := range c.kinds(tokenPrefix) {
+		if planner.IsJoinToken(c.Objects[key].tokenField("description")) {
+			ids = append(ids, strings.TrimPrefix(key, tokenPrefix))
+		}
+	}
+	return ids
+}
+
 // tokenUser authenticates a bootstrap token.
 func (w *World) tokenUser(c *cluster, token string) (string, []string, error) {
 	id, secret, _ := strings.Cut(token, ".")

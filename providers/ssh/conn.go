@@ -27,6 +27,7 @@ type Conn struct {
 	hostKey  ssh.PublicKey
 	newKey   bool
 	sessions *sessionLimit
+	openTime time.Duration
 	release  func() error // closes what only this connection uses; may be nil
 
 	done chan struct{} // closed when the connection has ended
@@ -44,6 +45,7 @@ func newConn(client *ssh.Client, raw *countingConn, a *attempt) *Conn {
 		hostKey:  a.check.accepted,
 		newKey:   a.check.isNew,
 		sessions: newSessionLimit(maxSessions),
+		openTime: a.times.Open,
 		done:     make(chan struct{}),
 	}
 	go c.wait()
@@ -169,7 +171,9 @@ func (c *Conn) keepAlive(every time.Duration, misses int) {
 // nobody listens there; sshd passes on no more of that than the system's words.
 func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	do := fmt.Sprintf("connect to %s from %s", address, c.target.Address)
-	conn, err := c.client.DialContext(ctx, network, address)
+	opening, cancel := context.WithTimeout(ctx, c.openTime)
+	defer cancel()
+	conn, err := c.client.DialContext(opening, network, address)
 	if err == nil {
 		return conn, nil
 	}
@@ -183,6 +187,8 @@ func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Co
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: providers.ErrRefused}
 	case errors.As(err, &refused):
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: errors.New(providers.Sanitize(refused.Message, 200))}
+	case opening.Err() != nil && c.Err() == nil:
+		err = c.unanswered("connect")
 	case c.Err() != nil:
 		err = errors.New(c.Err().Error()) // its words, not its kind: nothing was under way
 	}

@@ -32,21 +32,30 @@ func (c *Conn) Exec(ctx context.Context, command string, stdin io.Reader, stdout
 	session.Stdout = gate.writer(stdout)
 	session.Stderr = gate.writer(stderr)
 
-	ended := make(chan error, 1)
+	ended, started := make(chan error, 1), make(chan struct{})
+	release := sync.OnceFunc(c.sessions.release)
 	go func() {
-		defer c.sessions.release()
+		defer release()
 		defer func() { _ = session.Close() }()
-		if err := session.Start(command); err != nil {
+		err := session.Start(command)
+		close(started)
+		if err != nil {
 			ended <- &providers.Error{Kind: providers.ErrUnreachable, Do: "run a command on " + c.target.Address, Cause: sanitized(err)}
 			return
 		}
 		ended <- session.Wait()
 	}()
+	if err := c.begun(ctx, started); err != nil {
+		_ = session.Close()
+		time.AfterFunc(closeTime, release) // a host need not confirm the end
+		return 0, err
+	}
 	select {
 	case err := <-ended:
 		return c.exitCode(err)
 	case <-ctx.Done():
 		_ = session.Close()
+		time.AfterFunc(closeTime, release) // a host need not confirm the end
 		return 0, contextError(ctx, "run a command on "+c.target.Address)
 	case <-c.done:
 		select {
@@ -56,6 +65,29 @@ func (c *Conn) Exec(ctx context.Context, command string, stdin io.Reader, stdout
 			return 0, c.Err()
 		}
 	}
+}
+
+// closeTime is how long the place of a session that was closed stays taken where the host
+// does not confirm that it has ended.
+const closeTime = 10 * time.Second
+
+// begun waits until the host has answered the request to run a command.
+func (c *Conn) begun(ctx context.Context, started <-chan struct{}) error {
+	timer := time.NewTimer(c.openTime)
+	defer timer.Stop()
+	select {
+	case <-started:
+	case <-ctx.Done():
+	case <-c.done:
+	case <-timer.C:
+		return &providers.Error{Kind: providers.ErrTimeout, Do: "run a command on " + c.target.Address, Cause: c.unanswered("run it")}
+	}
+	return nil
+}
+
+// unanswered says that the host has not answered a request of the connection.
+func (c *Conn) unanswered(what string) error {
+	return fmt.Errorf("the host has not answered the request to %s for %s, although the connection lives: see what its sshd does", what, c.openTime)
 }
 
 // exitCode reads what Wait returned.
@@ -139,6 +171,9 @@ func (c *Conn) newSession(ctx context.Context) (*ssh.Session, error) {
 		err     error
 	}
 	opened := make(chan result, 1)
+	err := errAbandoned
+	timer := time.NewTimer(c.openTime)
+	defer timer.Stop()
 	go func() {
 		s, err := c.client.NewSession()
 		opened <- result{s, err}
@@ -148,13 +183,15 @@ func (c *Conn) newSession(ctx context.Context) (*ssh.Session, error) {
 		return r.session, r.err
 	case <-ctx.Done():
 	case <-c.done:
+	case <-timer.C:
+		err = c.unanswered("open a session")
 	}
 	go func() { // nobody wants it any more
 		if r := <-opened; r.err == nil {
 			_ = r.session.Close()
 		}
 	}()
-	return nil, errAbandoned
+	return nil, err
 }
 
 var errAbandoned = errors.New("abandoned")

@@ -21,7 +21,7 @@ var _ providers.Host = (*Host)(nil)
 
 // NewHost makes a host of a connection, which it owns from then on.
 func NewHost(c *Conn, o shell.Options) *Host {
-	return &Host{Host: shell.New(c.target.Address, transport{c}, o), conn: c}
+	return &Host{Host: shell.New(c.target.Address, transport{c, o.Direct}, o), conn: c}
 }
 
 // Conn is the host's connection: its host key, and whether it still lives.
@@ -31,14 +31,24 @@ func (h *Host) Conn() *Conn { return h.conn }
 func (h *Host) Ended() error { return h.conn.Err() }
 
 // transport is a Conn that knows a way out where sshd forbids forwarding.
-type transport struct{ *Conn }
+type transport struct {
+	*Conn
+	// direct reports which addresses may be connected to without the host; nil for none.
+	direct func(address string) bool
+}
 
-// DialContext connects through the host, or directly where its sshd forbids
-// that and the address is not one that only the host itself can reach.
+// errHostsWord is why an address is not connected to without the host.
+var errHostsWord = errors.New("its sshd forbids forwarding, and this machine connects itself to addresses of the configuration alone: set AllowTcpForwarding there, or name the address in the configuration if it is the cluster's")
+
+// DialContext connects through the host, or directly where its sshd forbids that, the
+// configuration has the address, and it is not one that only the host itself can reach.
 func (t transport) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := t.Conn.DialContext(ctx, network, address)
 	if !errors.Is(err, providers.ErrNoForwarding) || onlyThere(address) {
 		return conn, err
+	}
+	if t.direct == nil || !t.direct(address) {
+		return nil, &providers.Error{Kind: providers.ErrNoForwarding, Do: "connect to " + address + " from " + t.target.Address, Cause: errHostsWord}
 	}
 	direct, directErr := (&net.Dialer{}).DialContext(ctx, network, address)
 	if errors.Is(directErr, syscall.ECONNREFUSED) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	xssh "golang.org/x/crypto/ssh"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/shell"
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
@@ -180,6 +182,34 @@ func TestNoSessions(t *testing.T) {
 	wantText(t, err, "the host opens no session: open failed")
 }
 
+// TestUnansweredRequests: a host that lets us in, says that it lives and answers no request
+// is given up each time, however often it is asked.
+func TestUnansweredRequests(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"session", "exec", "direct-tcpip"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, target := newServer(t, func(s *server) { s.Ignores = func(asked string) bool { return asked == kind } })
+			target.Timeouts.Open = 50 * time.Millisecond
+			c := dial(t, target)
+			if kind == "direct-tcpip" {
+				_, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:1")
+				wantKind(t, err, providers.ErrUnreachable)
+				wantText(t, err, "the host has not answered the request to connect for 50ms, although the connection lives: see what its sshd does")
+				return
+			}
+			var all sync.WaitGroup
+			for range 12 { // more than there are places for
+				all.Go(func() {
+					_, err := c.Exec(t.Context(), "true", nil, io.Discard, io.Discard)
+					wantText(t, err, "the host has not answered the request to ")
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
 func TestForwarding(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
@@ -220,6 +250,33 @@ func TestForwarding(t *testing.T) {
 	_, target = newServer(t, func(s *server) { s.NoForwarding = true })
 	_, err = dial(t, target).DialContext(t.Context(), "tcp", echo.Addr().String())
 	wantKind(t, err, providers.ErrNoForwarding)
+}
+
+// TestHostsWord: behind a host that forbids forwarding this machine connects itself to
+// what the configuration has, and to nothing that a host names.
+func TestHostsWord(t *testing.T) {
+	t.Parallel()
+	_, target := newServer(t, func(s *server) { s.NoForwarding = true })
+	c := dial(t, target)
+	var asked []string
+	never := shell.Options{Direct: func(address string) bool { asked = append(asked, address); return false }}
+	for _, address := range []string{"192.0.2.77:2379", "etcd.example.com:2379"} {
+		for _, o := range []shell.Options{never, {}} {
+			_, err := ssh.NewHost(c, o).DialContext(t.Context(), "tcp", address)
+			wantKind(t, err, providers.ErrNoForwarding)
+			if want := "cannot connect to " + address + " from 127.0.0.1: its sshd forbids forwarding, and this machine connects itself to addresses of the configuration alone"; !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	}
+	if !slices.Equal(asked, []string{"192.0.2.77:2379", "etcd.example.com:2379"}) {
+		t.Errorf("asked for %v", asked)
+	}
+	// What the configuration has is tried: no such name is there.
+	_, err := ssh.NewHost(c, shell.Options{Direct: func(string) bool { return true }}).DialContext(t.Context(), "tcp", "no-such-name.invalid:1")
+	if err == nil || !strings.Contains(err.Error(), "no-such-name.invalid") || strings.Contains(err.Error(), "addresses of the configuration alone") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestUnreachable(t *testing.T) {

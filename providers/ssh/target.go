@@ -63,6 +63,9 @@ type Timeouts struct {
 	// without any byte from the host the connection is dead.
 	Keepalive       time.Duration
 	KeepaliveMisses int
+	// Open is how long the host may take to open a session, to begin a command, or to
+	// connect to an address: 2 min.
+	Open time.Duration
 }
 
 // Defaults for Timeouts.
@@ -71,6 +74,7 @@ const (
 	defaultAuth      = 30 * time.Second
 	defaultKeepalive = 10 * time.Second
 	defaultMisses    = 3
+	defaultOpen      = 2 * time.Minute
 	defaultPort      = 22
 )
 
@@ -85,6 +89,7 @@ func (t Timeouts) withDefaults() Timeouts {
 	set(&t.Handshake, t.Connect) // ConnectTimeout of ssh_config(5) bounds it too
 	set(&t.Auth, defaultAuth)
 	set(&t.Keepalive, defaultKeepalive)
+	set(&t.Open, defaultOpen)
 	if t.KeepaliveMisses <= 0 {
 		t.KeepaliveMisses = defaultMisses
 	}

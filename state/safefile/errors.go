@@ -68,6 +68,12 @@ func (e errTooLarge) Error() string {
 	return fmt.Sprintf("it is larger than %d bytes", int64(e))
 }
 
+// IsTooLarge reports whether a file was not read because of its size.
+func IsTooLarge(err error) bool {
+	_, ok := errors.AsType[errTooLarge](err)
+	return ok
+}
+
 // Cause returns the error of this package in err, without operation and path; nil when
 // there is none.
 func Cause(err error) error {

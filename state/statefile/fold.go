@@ -170,7 +170,7 @@ func (f *folder) run(e state.Entry) error {
 			Remedy:  "put back the state that it belongs to, or move the journal away and plan: the hosts are observed anew",
 		}
 	}
-	f.state.RunToken = max(f.state.RunToken, e.Token)
+	f.state.RunToken = state.LaterRun(f.state.RunToken, e.Token)
 	a := state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Serial: e.Serial, Who: e.Who, Steps: e.Steps, Unfinished: true, Left: f.state.HaveLeft()}
 	if last := f.last(); last != nil {
 		last.Left = nil

@@ -2,8 +2,10 @@ package statefile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
+	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
@@ -41,10 +43,17 @@ type disk struct{}
 
 type diskFile struct{ *os.File }
 
-// maxFile bounds in bytes what is read of a file: a state, an older one, or a journal.
-const maxFile = 256 << 20
+// errLarge is the error for a file with more bytes than kubewright writes or reads.
+var errLarge = fmt.Errorf("it has more than %d MiB, the most that is read of it", backend.MaxState>>20)
 
-func (disk) ReadFile(name string) ([]byte, error) { return safefile.Read(name, maxFile) }
+// ReadFile reads a state, an older one, or a journal, of at most backend.MaxState bytes.
+func (disk) ReadFile(name string) ([]byte, error) {
+	b, err := safefile.Read(name, backend.MaxState)
+	if safefile.IsTooLarge(err) {
+		err = errLarge
+	}
+	return b, err
+}
 
 func (disk) ReadDir(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)

@@ -3,11 +3,13 @@ package statefile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
 )
 
 // JournalFormat is the number of the journal's format that this program writes.
@@ -47,6 +49,12 @@ func readJournal(m medium, path string) ([]state.Entry, int64, error) {
 	b, err := m.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
+	}
+	if errors.Is(err, errLarge) {
+		return nil, 0, &Error{
+			Op: "read journal", Path: path, Kind: backend.ErrTooLarge, Err: err,
+			Remedy: "no run writes that much: move it away and plan, which finds on the hosts what was done",
+		}
 	}
 	if err != nil {
 		return nil, 0, &Error{Op: "read journal", Path: path, Err: bare(err)}
@@ -156,6 +164,13 @@ func (j *Journal) Append(e state.Entry) error {
 		j.broken = j.refused("append to journal", err)
 		return j.broken
 	}
+	if j.full(e, len(line)) {
+		j.broken = &Error{
+			Op: "append to journal", Path: j.path, Kind: backend.ErrTooLarge, Problem: fmt.Sprintf("it has reached %d MiB, the most that is read of it", backend.MaxState>>20),
+			Remedy: "the state is written now, which empties it: run the same command again, which goes on",
+		}
+		return j.broken
+	}
 	_, err = j.file.WriteAt(line, j.size)
 	if err == nil {
 		err = j.file.Sync()
@@ -166,6 +181,19 @@ func (j *Journal) Append(e state.Entry) error {
 	}
 	j.n, j.size = e.N, j.size+int64(len(line))
 	return nil
+}
+
+// closing is what a journal keeps free, in bytes, for steps that have begun to end.
+const closing = 4 << 20
+
+// full reports whether an entry would not be read again, or would leave no room for the
+// end of what it begins.
+func (j *Journal) full(e state.Entry, line int) bool {
+	most := int64(backend.MaxState)
+	if e.Kind == state.EntryRun || e.Kind == state.EntryBegin {
+		most -= closing
+	}
+	return j.size+int64(line) > most
 }
 
 // Reset empties the journal. The caller has written a state with everything in it.

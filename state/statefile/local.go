@@ -44,6 +44,9 @@ func (l *Local) read(path string) (*backend.Object, error) {
 	if errors.As(err, new(*safefile.NotRegular)) {
 		return nil, &Error{Op: "read state", Path: path, Err: bare(err), Remedy: "name the file itself with -state, or one that is not there yet"}
 	}
+	if errors.Is(err, errLarge) {
+		return nil, &Error{Op: "read state", Path: path, Kind: backend.ErrTooLarge, Err: err, Remedy: remedy(l.paths.medium(), path, backend.ErrTooLarge)}
+	}
 	if err != nil {
 		return nil, &Error{Op: "read state", Path: path, Err: bare(err)}
 	}

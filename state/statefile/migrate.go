@@ -55,18 +55,15 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
 	if err := occupied(to.Place(), st, there); err != nil {
 		return Copied{}, err
 	}
-	if err := to.backend.Write(ctx, old, backend.Object{Data: data, Lineage: from.Lineage, Serial: from.Serial}); err != nil {
-		return Copied{}, err
-	}
-	back, err := to.backend.Read(ctx)
-	if err != nil {
-		return Copied{}, err
-	}
-	if back == nil || !bytes.Equal(back.Data, data) {
+	err = to.put(ctx, old, backend.Object{Data: data, Lineage: from.Lineage, Serial: from.Serial})
+	if errors.As(err, new(*unkeptError)) {
 		return Copied{}, &Error{
 			Op: "copy state to", Path: to.Place(), Kind: ErrDamaged, Problem: "what comes back from there is not what was written",
 			Remedy: "the state is at " + s.Place() + " as before: mend that place, and try again",
 		}
+	}
+	if err != nil {
+		return Copied{}, err
 	}
 	return Copied{State: st, Done: true, Sealed: sealed}, nil
 }

@@ -182,8 +182,7 @@ func (s *Store) write(ctx context.Context, st *state.State) ([]byte, error) {
 	if err := sameAsRead(s.Place(), before, st); err != nil {
 		return b, err
 	}
-	object := backend.Object{Data: b, Lineage: next.Lineage, Serial: next.Serial}
-	if err := s.backend.Write(ctx, old, object); err != nil {
+	if err := s.put(ctx, old, backend.Object{Data: b, Lineage: next.Lineage, Serial: next.Serial}); err != nil {
 		return b, err
 	}
 	st.FormatVersion, st.Serial = next.FormatVersion, next.Serial
@@ -203,6 +202,12 @@ func (s *Store) encoded(st *state.State) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, &Error{Op: "write state", Path: s.Place(), Err: err}
+	}
+	if len(b) > backend.MaxState {
+		return nil, &Error{
+			Op: "write state", Path: s.Place(), Kind: backend.ErrTooLarge, Problem: fmt.Sprintf("it has %d MiB, and no more than %d MiB are read of one", len(b)>>20, backend.MaxState>>20),
+			Remedy: "nothing was written: keep some of its clusters in a folder of their own, with a state of their own",
+		}
 	}
 	return b, nil
 }
@@ -227,7 +232,7 @@ func (s *Store) Replace(ctx context.Context, st *state.State) error {
 	if err != nil {
 		return err
 	}
-	if err := s.backend.Write(ctx, object, backend.Object{Data: b, Lineage: next.Lineage, Serial: next.Serial}); err != nil {
+	if err := s.put(ctx, object, backend.Object{Data: b, Lineage: next.Lineage, Serial: next.Serial}); err != nil {
 		return err
 	}
 	st.FormatVersion, st.Serial = next.FormatVersion, next.Serial

@@ -81,7 +81,7 @@ func (s *site) conforms(t *testing.T) {
 			"secret_suffix": fmt.Sprintf("place%d", places.Add(1)), "namespace": team, "config_path": filepath.Join(s.dir, access),
 		}
 		return func() backend.Backend {
-			b, err := kubernetes.New(with)
+			b, err := kubernetes.New(with, kubernetes.Operator{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 # Runs as the login user and goes on as root.
 # Set before: kw_n, kw_c (what reads and evaluates the next script), kw_root
-# (yes: become root), kw_pw (length of the password's line, 0 without one).
+# (yes: become root), kw_pw (yes: a line with sudo's password is next, because sudo has
+# asked for it).
 kw_uid=$(id -u) || exit 1
 kw_say entered "$kw_uid"
 
@@ -10,17 +11,27 @@ kw_go() {
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin /bin/sh -c "$kw_c"
 }
 
+# kw_enter: goes on through sudo with the password. It is checked with an input that ends
+# behind it, so that sudo cannot ask again, and then leads what follows.
+kw_enter() {
+	IFS= read -r kw_p || exit 1
+	if ! printf '%s\n' "$kw_p" | sudo -S -p '' -- /usr/bin/env -i /bin/sh -c : >/dev/null; then
+		kw_say refused
+		exit 1
+	fi
+	{ printf '%s\n' "$kw_p" && exec cat; } | kw_go sudo -S -p '' --
+	exit
+}
+
+LC_ALL=C # sudo's words say whether it wants a password
+export LC_ALL
 if [ "$kw_uid" = 0 ] || [ "$kw_root" != yes ]; then
 	kw_go
 elif command -v sudo >/dev/null; then
-	if [ "$kw_pw" = 0 ] || sudo -n -- /usr/bin/env -i /bin/sh -c : </dev/null 2>/dev/null; then
-		kw_go sudo -n --
+	if [ "$kw_pw" = yes ] && ! sudo -n -- /usr/bin/env -i /bin/sh -c : </dev/null 2>/dev/null; then
+		kw_enter
 	fi
-	# One attempt: the input ends behind the password, so sudo cannot ask again.
-	if dd bs="$kw_pw" count=1 iflag=fullblock 2>/dev/null | sudo -S -p '' -- /usr/bin/env -i /bin/sh -c : >/dev/null; then
-		kw_go sudo -S -p '' --
-	fi
-	kw_say refused
+	kw_go sudo -n --
 elif command -v doas >/dev/null; then
 	kw_go doas -n
 else

@@ -137,11 +137,16 @@ kw_digests() {
 		if [ -f "$kw_f" ]; then set -- "$@" "$kw_f"; fi
 	done
 	kw_say digests
-	if [ $# != 0 ] && [ -s "$kw_r/var/lib/kubewright/digests" ]; then
+	if [ $# != 0 ] && [ -s "$kw_r/var/lib/kubewright/digests" ] && kw_ours "$kw_r/var/lib/kubewright" && kw_ours "$kw_r/var/lib/kubewright/digests"; then
 		kw_noted "$@"
 	elif [ $# != 0 ]; then
 		sha256sum -- "$@"
 	fi
+}
+
+# kw_ours PATH: whether what others could have put there is no part of it.
+kw_ours() {
+	! [ -L "$1" ] && [ -O "$1" ] && [ -z "$(find "$1" -prune \( -perm -020 -o -perm -002 -o -type f -links +1 \) -print)" ]
 }
 
 # kw_noted PATH...: kw_digests where digests of large files were noted when they

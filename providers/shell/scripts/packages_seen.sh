@@ -61,13 +61,118 @@ kw_works() {
 }
 
 # kw_fetch URL: what is there, or a line from curl on why not. It has to end before the
-# asker takes the silence for a host that hangs.
+# asker takes the silence for a host that hangs. The URL is the configuration's; where it
+# leads elsewhere is followed only as kw_leads allows, and of an answer only what is
+# looked for in it is passed on. Nobody's rights are enough for that.
 kw_fetch() {
+	kw_nobody
+	kw_u=$1
+	kw_i=2
+	while kw_pin "$kw_u" && kw_l=$(kw_leads_to "$kw_u") && [ -n "$kw_l" ]; do
+		case $kw_l in curl:*) break ;; esac
+		if ! kw_leads "$kw_u" "$kw_l" || [ "$kw_i" = 0 ]; then
+			kw_l="curl: (47) it redirects to ${kw_a:-what is no http:// or https:// address}, which is not followed"
+			break
+		fi
+		kw_i=$((kw_i - 1))
+		kw_u=$kw_l
+	done
+	case $kw_l in ?*) printf '%s\n' "$kw_l"; return ;; esac
 	if command -v curl >/dev/null; then
-		curl -fsSL --max-time 20 -- "$1" 2>&1
+		kw_curl -f -L --max-redirs 0 --max-time 20 -- "$kw_u" 2>&1 | kw_cap 64
 	else
-		timeout 40 wget -q -t 1 -T 20 -O - -- "$1" || echo 'curl: (22) wget cannot read it'
+		kw_wget 20 -O - -- "$kw_u" 2>/dev/null | kw_cap 64
 	fi
+}
+
+# kw_cap MIB: passes on so much.
+kw_cap() { if command -v head >/dev/null; then head -c "$(($1 * 1048576))"; else cat; fi; }
+
+# kw_curl ARGUMENT...
+kw_curl() {
+	# shellcheck disable=SC2086 # words
+	$kw_as curl -q -g -sS --proto =http,https --max-filesize 67108864 ${kw_pinned:+--resolve "$kw_pinned"} "$@" </dev/null
+}
+
+# kw_wget SECONDS ARGUMENT...
+kw_wget() {
+	kw_t=$1
+	shift
+	# shellcheck disable=SC2086
+	$kw_as timeout "$((kw_t * 2))" wget -q -t 1 -T "$kw_t" --max-redirect=0 "$@" </dev/null || echo 'curl: (22) wget cannot read it'
+}
+
+# kw_nobody: sets kw_as to what runs a command without root's rights, where that is possible.
+kw_nobody() {
+	kw_as=
+	command -v setpriv >/dev/null && command -v id >/dev/null && [ "$(id -u)" = 0 ] || return 0
+	kw_a=$(id -u nobody 2>/dev/null) && kw_l=$(id -g nobody 2>/dev/null) || return 0
+	kw_as="setpriv --reuid $kw_a --regid $kw_l --clear-groups --no-new-privs env HOME=/"
+	$kw_as test -x "$(command -v curl || command -v wget)" 2>/dev/null || kw_as=
+}
+
+# kw_at URL: sets kw_a to its scheme, host and port in lower case, without a port that the
+# scheme means anyhow; to nothing where it is no such URL, or has a user in it.
+kw_at() {
+	kw_a=$(printf '%s\n' "$1" | awk '
+		NR > 1 || !/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[A-Za-z0-9._:[\]-]+([\/?#]|$)/ { bad = 1 }
+		{ split($0, part, "/"); at = tolower(part[1] "//" part[3]); sub(/[?#].*/, "", at) }
+		at ~ /^http:/ { sub(/:80$/, "", at) }
+		at ~ /^https:/ { sub(/:443$/, "", at) }
+		END { if (!bad) print at }')
+}
+
+# kw_leads FROM TO: whether the one URL may lead to the other: on the same host, from there
+# to its https, and from the Kubernetes project's repository to where that keeps its files.
+kw_leads() {
+	kw_at "$1"
+	kw_from=$kw_a
+	kw_at "$2"
+	case "$kw_from $kw_a" in
+	' '* | *' ') return 1 ;;
+	'https://pkgs.k8s.io https://'*.packages.k8s.io | 'https://pkgs.k8s.io https://packages.k8s.io') return 0 ;;
+	esac
+	[ "$kw_a" = "$kw_from" ] || [ "$kw_a" = "https://${kw_from#http://}" ]
+}
+
+# kw_leads_to URL: where its server redirects to, or why it does not answer. Nothing else.
+kw_leads_to() {
+	if command -v curl >/dev/null; then
+		kw_l=$(kw_curl -I -o /dev/null -w '%{redirect_url}' --max-time 5 -- "$1" 2>&1)
+		case $?:$kw_l in
+		6:curl:* | 7:curl:* | 28:curl:* | 35:curl:* | 60:curl:* | 0:http://* | 0:https://*) printf '%s\n' "$kw_l" ;;
+		esac
+		return 0
+	fi
+	kw_at "$1"
+	kw_wget 5 -S --spider -- "$1" 2>&1 | awk -v at="$kw_a" '
+		tolower($1) == "location:" { if ($2 ~ /^\//) $2 = at $2; print $2; exit }'
+}
+
+# kw_pin URL: sets kw_pinned to its host, port and addresses, for curl to use no others. A name
+# that has an address of this machine, of its link or of a group is refused: kw_l says so.
+kw_pin() {
+	kw_pinned= kw_l=
+	kw_at "$1"
+	case ${kw_a#*://} in
+	'['*) return 0 ;;
+	*[!0-9.:]*) ;;
+	*) return 0 ;; # an address, of the configuration
+	esac
+	[ -z "$http_proxy$https_proxy" ] && command -v getent >/dev/null && command -v timeout >/dev/null || return 0
+	kw_o=$(timeout 5 getent ahosts "$(printf '%s\n' "$kw_a" | sed 's|.*://||; s|:[0-9]*$||')" </dev/null | awk '!seen[$1]++ { print tolower($1) }')
+	for kw_f in $kw_o; do
+		case $kw_f in
+		0.* | 127.* | 169.254.* | 22[4-9].* | 23[0-9].* | 24[0-9].* | 25[0-5].* | ::1 | :: | ::ffff:* | 64:ff9b:* | fe[89ab]?:* | ff??:* | fd00:ec2:*)
+			kw_l="curl: (7) the host's name leads to $kw_f, where no repository may be"
+			return 1
+			;;
+		*:*) kw_f="[$kw_f]" ;;
+		esac
+		kw_pinned="$kw_pinned${kw_pinned:+,}$kw_f"
+	done
+	[ -z "$kw_pinned" ] || kw_pinned=$(printf '%s\n' "$kw_a" | awk '
+		{ port = /^https:/ ? 443 : 80; sub(/.*:\/\//, ""); if (match($0, /:[0-9]+$/)) { port = substr($0, RSTART + 1); sub(/:[0-9]+$/, "") } print $0 ":" port }'):$kw_pinned
 }
 
 kw_can_fetch() { command -v curl >/dev/null || command -v wget >/dev/null; }
@@ -87,8 +192,9 @@ kw_deb_index() {
 	kw_o=$(kw_fetch "${kw_apt}Packages" | kw_in_debs)
 	case $kw_o in
 	*404*)
-		kw_i=$(kw_fetch "${kw_apt}Packages.gz" | gzip -dc | kw_in_debs)
-		case $kw_i in unreachable*) ;; *) kw_o=$kw_i ;; esac ;;
+		echo # that we are still here
+		kw_g=$(kw_fetch "${kw_apt}Packages.gz" | gzip -dc | kw_cap 256 | kw_in_debs)
+		case $kw_g in unreachable*) ;; *) kw_o=$kw_g ;; esac ;;
 	esac
 	printf '%s\n' "$kw_o"
 }
@@ -116,7 +222,8 @@ kw_rpm_index() {
 	'curl: ('*) printf 'unreachable %s\n' "$kw_o"; return ;;
 	esac
 	kw_o=$(printf '%s\n' "$kw_o" | sed -n 's/.*href="\([^"]*primary\.xml\.gz\)".*/\1/p')
-	[ -z "$kw_o" ] || kw_fetch "$kw_dnf$kw_o" | gzip -dc | awk -v RS='>' -v want="$kw_v" -v names="$kw_m" '
+	case $kw_o in *[!A-Za-z0-9./_-]*) return ;; esac
+	[ -z "$kw_o" ] || kw_fetch "$kw_dnf$kw_o" | gzip -dc | kw_cap 256 | awk -v RS='>' -v want="$kw_v" -v names="$kw_m" '
 		/<\/name$/ { name = $0; sub(/<\/name$/, "", name) }
 		/<version / { v = $0; sub(/.* ver="/, "", v); sub(/".*/, "", v); if (v == want) has[name] }
 		END {

@@ -1,6 +1,6 @@
 # Changes a host: one function for each operation, and what they share.
 # Set before: kw_r (what stands before every path; empty but in tests), kw_token,
-# kw_lineage and kw_run (the run's), kw_wait (seconds that a batch waits for another),
+# kw_lineage and kw_run (the run's), kw_void (a token that does not count), kw_wait (seconds that a batch waits for another),
 # kw_idle (seconds that it waits for data).
 #
 # Files are replaced by rename, so that each is always the old or the new one.
@@ -68,7 +68,7 @@ kw_flush() {
 	unset IFS
 	kw_dirty=
 	cd /
-	rm -f -- "$kw_d"/part-out*
+	rm -f -- "$kw_d"/part-out* 2>/dev/null
 	for kw_a do
 		shift
 		if [ -d "$kw_a" ]; then set -- "$@" "$kw_a"; fi
@@ -183,30 +183,101 @@ kw_has() {
 	kw_o=$(sha256sum <"$1") && [ "${kw_o%% *}" = "$2" ]
 }
 
+# kw_home: makes our folder, which is root's alone. One that others could write to is
+# taken from them.
+kw_home() {
+	kw_enter "$kw_d"
+	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then
+		kw_o=$(stat -c %u -- "./$kw_name") || kw_fail
+		case $kw_o in
+		0 | "$kw_me") ;;
+		*) chown -- "$kw_me" "./$kw_name" || kw_fail ;;
+		esac
+	fi
+	kw_folder "$kw_d" 700 ''
+	cd /
+}
+
+# kw_planted FOLDER TEST...: fails if find's TEST is true of anything in the folder. What
+# others have put there would be followed, emptied, or taken for what we have written.
+kw_planted() {
+	kw_o=$(find "$@" -print) || kw_fail
+	if [ -n "$kw_o" ]; then
+		kw_fail "$(printf '%s\n' "$kw_o" | head -n 1) is not kubewright's: it is no plain file or folder of root alone. See what it is (ls -la $kw_d) and who has put it there, remove it, and run the same command again"
+	fi
+}
+
+# kw_mine PATH: whether it is a file that nobody but root has, by one name, or nothing.
+kw_mine() {
+	if ! kw_there "$1"; then return; fi
+	kw_o=$(stat -c '%F|%h|%u' -- "$1") || return
+	case $kw_o in
+	'regular file|1|0' | 'regular empty file|1|0' | "regular file|1|$kw_me" | "regular empty file|1|$kw_me") ;;
+	*) return 1 ;;
+	esac
+}
+
+# kw_more A B: whether A is the higher of two numbers, which may be of any length and have
+# no zeros in front: what test is told of numbers ends at 64 bits.
+kw_more() {
+	if [ "${#1}" != "${#2}" ]; then [ "${#1}" -gt "${#2}" ]; return; fi
+	while [ -n "$1" ]; do
+		kw_a=${1%"${1#?}"}
+		kw_b=${2%"${2#?}"}
+		if [ "$kw_a" != "$kw_b" ]; then [ "$kw_a" -gt "$kw_b" ]; return; fi
+		set -- "${1#?}" "${2#?}"
+	done
+	return 1
+}
+
+# kw_token: reads what run the host has seen last. Nothing is done on a host where that
+# cannot be told.
+kw_token() {
+	kw_seen=0
+	kw_owner=
+	kw_by=
+	if kw_there "$kw_d/token"; then
+		kw_seen=
+		read -r kw_seen kw_owner kw_by <"$kw_d/token" || :
+	fi
+	case $kw_seen in
+	0) ;;
+	'' | *[!0123456789]* | 0*) kw_fail "$kw_d/token holds no number of a run. See who has written it, put it back from a backup or remove it, and run the same command again" ;;
+	esac
+	if [ -n "$kw_owner" ] && [ -n "$kw_lineage" ] && [ "$kw_owner" != "$kw_lineage" ]; then
+		kw_say foreign "$kw_owner"; kw_say end; exit 0
+	fi
+	# A number that the run knows not to count; the highest one stands for all above it.
+	if [ -n "$kw_void" ]; then
+		if [ "$kw_seen" = "$kw_void" ] || { [ "$kw_void" = 9223372036854775807 ] && kw_more "$kw_seen" "$kw_void"; }; then
+			kw_seen=0
+			kw_by=
+		fi
+	fi
+}
+
 # kw_guard: nothing is done unless this run is the newest that the host knows,
 # and of the state that the host belongs to. Batches wait for each other, also
 # for one whose operator has lost the connection. (Those of one run come one by one.)
 kw_guard() {
-	kw_folder "$kw_d" 700 ''
-	cd /
+	kw_home
 	if command -v flock >/dev/null; then
+		kw_mine "$kw_d/lock" || kw_planted "$kw_d/lock"
 		command exec 9>"$kw_d/lock" || kw_fail
 		if ! flock -w "$kw_wait" 9; then kw_say busy; kw_say end; exit 0; fi
 	fi
-	kw_seen=0
-	kw_owner=
-	kw_by=
-	if [ -s "$kw_d/token" ]; then read -r kw_seen kw_owner kw_by <"$kw_d/token"; fi
-	case $kw_seen in '' | *[!0-9]*) kw_fail "cannot read $kw_d/token" ;; esac
-	if [ -n "$kw_owner" ] && [ -n "$kw_lineage" ] && [ "$kw_owner" != "$kw_lineage" ]; then
-		kw_say foreign "$kw_owner"; kw_say end; exit 0
+	kw_planted "$kw_d/." -mindepth 1 -maxdepth 1 \( ! -type f ! -type d -o -type f -links +1 -o -perm -020 -o -perm -002 -o ! -user 0 ! -user "$kw_me" \)
+	if [ -d "$kw_d/before" ]; then
+		kw_planted "$kw_d/before" -type d \( -perm -020 -o -perm -002 -o ! -user 0 ! -user "$kw_me" \)
 	fi
-	if [ "$kw_seen" -gt "$kw_token" ]; then kw_say superseded "$kw_seen"; kw_say end; exit 0; fi
+	kw_token
+	if kw_more "$kw_seen" "$kw_token"; then kw_say superseded "$kw_seen"; kw_say end; exit 0; fi
 	if [ "$kw_seen" = "$kw_token" ] && [ -n "$kw_by" ] && [ -n "$kw_run" ] && [ "$kw_by" != "$kw_run" ]; then
 		kw_say superseded "$kw_seen"; kw_say end; exit 0
 	fi
 	if [ "$kw_seen $kw_owner $kw_by" != "$kw_token $kw_lineage $kw_run" ]; then
-		(umask 077; printf '%s\n' "$kw_token $kw_lineage${kw_run:+ $kw_run}" >"$kw_d/token.new") &&
+		rm -rf -- "$kw_d/token.new"
+		(umask 077; set -C; printf '%s\n' "$kw_token $kw_lineage${kw_run:+ $kw_run}" >"$kw_d/token.new") &&
 			sync "$kw_d/token.new" && mv -fT "$kw_d/token.new" "$kw_d/token" && sync "$kw_d" || kw_fail
 	fi
 	rm -rf -- "$kw_d"/part-*

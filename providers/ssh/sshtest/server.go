@@ -49,6 +49,8 @@ type Server struct {
 	Late int64
 	// NoForwarding refuses direct-tcpip as sshd with AllowTcpForwarding no does.
 	NoForwarding bool
+	// Ignores, when set, tells which requests are never answered: session, exec, direct-tcpip.
+	Ignores func(kind string) bool
 	// Run, when set, stands for the commands; it returns the exit code.
 	Run func(command string, channel xssh.Channel) int
 
@@ -207,6 +209,9 @@ func (s *Server) config() *xssh.ServerConfig {
 }
 
 func (s *Server) channel(ch xssh.NewChannel, open, refusals *atomic.Int64) {
+	if s.ignores(ch.ChannelType()) {
+		return
+	}
 	switch ch.ChannelType() {
 	case "session":
 		n := open.Add(1)
@@ -229,6 +234,8 @@ func (s *Server) channel(ch xssh.NewChannel, open, refusals *atomic.Int64) {
 	}
 }
 
+func (s *Server) ignores(kind string) bool { return s.Ignores != nil && s.Ignores(kind) }
+
 // session runs one command. ended is told before the client is, so that a
 // client never sees more sessions than are open.
 func (s *Server) session(ch xssh.NewChannel, ended func()) {
@@ -241,6 +248,9 @@ func (s *Server) session(ch xssh.NewChannel, ended func()) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for req := range reqs {
+		if s.ignores(req.Type) {
+			continue
+		}
 		switch req.Type {
 		case "exec":
 			var payload struct{ Command string }

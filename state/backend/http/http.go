@@ -24,7 +24,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	nethttp "net/http"
 	"net/url"
 	"strings"
@@ -43,12 +42,15 @@ type Backend struct {
 	secrets  *state.Redactor
 
 	own backend.Own
+	backend.Notes
+	// open are the notes about what others on the way can read.
+	open []backend.Note
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// maxState bounds what is read of an answer.
-const maxState = 256 << 20
+// addresses are the settings that name one.
+var addresses = []string{"address", "lock_address", "unlock_address"}
 
 // requestTime bounds one request, answer included.
 const requestTime = 2 * time.Minute
@@ -59,7 +61,7 @@ func New(s backend.Settings) (*Backend, error) {
 	if err := s.Need("http", "address"); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"address", "lock_address", "unlock_address"} {
+	for _, name := range addresses {
 		u, err := url.Parse(s[name])
 		switch {
 		case s[name] == "":
@@ -74,7 +76,7 @@ func New(s backend.Settings) (*Backend, error) {
 		return nil, err
 	}
 	secrets := append(backend.BasicSecrets(s["username"], s["password"]), backend.ProxySecrets()...)
-	return &Backend{settings: s, client: client, secrets: state.NewRedactor(secrets)}, nil
+	return &Backend{settings: s, client: client, secrets: state.NewRedactor(secrets), open: open(s)}, nil
 }
 
 func newClient(s backend.Settings) (*retryablehttp.Client, error) {
@@ -84,7 +86,7 @@ func newClient(s backend.Settings) (*retryablehttp.Client, error) {
 		backend.Tried(r.Context(), backend.Try{Method: r.Method, Number: number})
 	}
 	c.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	c.HTTPClient.Timeout = requestTime
+	c.HTTPClient.Timeout, c.HTTPClient.CheckRedirect = requestTime, follow
 	var err error
 	var least, most int
 	for name, into := range map[string]*int{"retry_max": &c.RetryMax, "retry_wait_min": &least, "retry_wait_max": &most} {
@@ -116,47 +118,80 @@ func newClient(s backend.Settings) (*retryablehttp.Client, error) {
 // String is the state's address.
 func (b *Backend) String() string { return b.settings["address"] }
 
+// request is what a server is asked.
+type request struct {
+	// op is what cannot be done when it fails.
+	op, method string
+	// setting names the address.
+	setting string
+	// id is that of the lock that the request is made under, or empty.
+	id   string
+	body []byte
+}
+
 // answer is what a server said.
 type answer struct {
 	status int
 	header nethttp.Header
 	body   []byte
+	// from is the address that a redirect led to; nil where there was none.
+	from *url.URL
 }
 
 // do sends one request, repeated as the settings say.
-func (b *Backend) do(ctx context.Context, op, method, address string, body []byte) (*answer, error) {
+func (b *Backend) do(ctx context.Context, ask request) (*answer, error) {
 	fail := func(err error) error {
-		return &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(bare(err), b.secrets), Remedy: "see that the server can be reached from here, and run the same command again"}
+		return &backend.Error{Op: ask.op, Place: b.String(), Err: backend.Hide(bare(err), b.secrets), Remedy: "see that the server can be reached from here, and run the same command again"}
 	}
-	var payload any
-	if body != nil {
-		payload = body
-	}
-	r, err := retryablehttp.NewRequestWithContext(ctx, method, address, payload)
+	r, err := b.prepare(ctx, ask)
 	if err != nil {
 		return nil, fail(err)
 	}
-	if body != nil {
-		sum := md5.Sum(body) //nolint:gosec // as above
+	b.Say(b.open...)
+	resp, err := b.client.Do(r)
+	if err != nil {
+		return nil, fail(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return nil, b.redirected(ask, resp)
+	}
+	text, err := backend.ReadAll(resp.Body, resp.ContentLength)
+	if backend.IsLarge(err) {
+		return nil, backend.TooLarge(ask.op, b.String())
+	}
+	if err != nil {
+		return nil, fail(err)
+	}
+	a := &answer{status: resp.StatusCode, header: resp.Header, body: text}
+	if resp.Request.Response != nil {
+		a.from = resp.Request.URL
+	}
+	return a, nil
+}
+
+func (b *Backend) prepare(ctx context.Context, ask request) (*retryablehttp.Request, error) {
+	address, err := withID(b.settings[ask.setting], ask.id)
+	if err != nil {
+		return nil, err
+	}
+	var payload any
+	if ask.body != nil {
+		payload = ask.body
+	}
+	r, err := retryablehttp.NewRequestWithContext(ctx, ask.method, address, payload)
+	if err != nil {
+		return nil, err
+	}
+	if ask.body != nil {
+		sum := md5.Sum(ask.body) //nolint:gosec // as above
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
 	}
 	if user := b.settings["username"]; user != "" || b.settings["password"] != "" {
 		r.SetBasicAuth(user, b.settings["password"])
 	}
-	resp, err := b.client.Do(r)
-	if err != nil {
-		return nil, fail(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxState+1))
-	if err != nil {
-		return nil, fail(err)
-	}
-	if len(text) > maxState {
-		return nil, fail(fmt.Errorf("the answer is larger than %d MiB", maxState>>20))
-	}
-	return &answer{resp.StatusCode, resp.Header, text}, nil
+	return r, nil
 }
 
 // bare drops method and URL, which the error around it names.
@@ -200,13 +235,18 @@ func (b *Backend) refuse(op string, a *answer) error {
 // Read implements backend.Backend.
 func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 	const op = "read state"
-	a, err := b.do(ctx, op, nethttp.MethodGet, b.settings["address"], nil)
+	a, err := b.get(ctx, op)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case a.status == nethttp.StatusNotFound, a.status == nethttp.StatusNoContent, a.status == nethttp.StatusOK && len(a.body) == 0:
+		if a.from != nil {
+			return nil, b.moved(op, "and there is no state, which says nothing about "+b.String(), a.from)
+		}
 		return nil, nil
+	case a.status != nethttp.StatusOK && a.from != nil:
+		return nil, b.moved(op, fmt.Sprintf("and that answers %d %s", a.status, nethttp.StatusText(a.status)), a.from)
 	case a.status != nethttp.StatusOK:
 		return nil, b.refuse(op, a)
 	}
@@ -221,6 +261,28 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 		}
 	}
 	return &backend.Object{Data: unwrap(a.body), Version: mark(a.body)}, nil
+}
+
+// get asks for the state.
+func (b *Backend) get(ctx context.Context, op string) (*answer, error) {
+	a, err := b.do(ctx, request{op: op, method: nethttp.MethodGet, setting: "address"})
+	if err == nil && a.from != nil && strings.EqualFold(a.from.Scheme, "https") && !strings.HasPrefix(strings.ToLower(b.String()), "https:") {
+		b.Say(backend.Note{
+			Title: "Backend answers over https",
+			Text:  fmt.Sprintf("The server redirects %s to %s, which is used to read the state. A write is not redirected. Give the backend address = %q.", b.String(), b.shown(a.from), b.shown(a.from)),
+		})
+	}
+	return a, err
+}
+
+// direct fails where reads of the state are redirected: a write would be, too, which is
+// to be known before anything depends on it.
+func (b *Backend) direct(ctx context.Context, op string) error {
+	a, err := b.get(ctx, op)
+	if err == nil && a.from != nil {
+		err = b.moved(op, "and a write is not redirected", a.from)
+	}
+	return err
 }
 
 func mark(body []byte) string {
@@ -239,15 +301,14 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 		return backend.Moved(b.String())
 	}
 	held := b.own.ID()
-	address, err := withID(b.settings["address"], held)
-	if err != nil {
-		return err
-	}
 	body, err := wrap(next.Data, next.Serial)
 	if err != nil {
 		return err
 	}
-	a, err := b.do(ctx, op, b.settings["update_method"], address, body)
+	if len(body) > backend.MaxState { // which could not be read again
+		return backend.TooLarge(op, b.String())
+	}
+	a, err := b.do(ctx, request{op, b.settings["update_method"], "address", held, body})
 	if err != nil {
 		return b.unlessKept(ctx, next, err)
 	}

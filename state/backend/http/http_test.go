@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -256,5 +257,28 @@ func TestWithoutLocks(t *testing.T) {
 	b := open(t, settings(httptestserver.New(t), backend.Settings{"lock_address": ""}))
 	if l, err := b.Lock(context.Background(), backendtest.Info("r1")); l != nil || err != nil {
 		t.Errorf("%v, %v", l, err)
+	}
+}
+
+// TestEndless: an answer without an end is cut off, and one that is announced as too
+// long is not read.
+func TestEndless(t *testing.T) {
+	t.Parallel()
+	for name, announced := range map[string]string{"without an end": "", "announced": fmt.Sprint(backend.MaxState + 1)} {
+		s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+			if announced != "" {
+				w.Header().Set("Content-Length", announced)
+			}
+			for block := bytes.Repeat([]byte("x"), 1<<20); ; {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+		}))
+		t.Cleanup(s.Close)
+		_, err := open(t, backend.Settings{"address": s.URL, "retry_max": "0"}).Read(t.Context())
+		if !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), "it has more than 64 MiB, the most that is read of a state; see whether something else than a state lies there") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

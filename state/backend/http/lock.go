@@ -52,6 +52,8 @@ func (b *Backend) locked(holder *backend.LockInfo) error {
 	return e
 }
 
+const opLock = "lock state"
+
 // lock is the lock of a run.
 type lock struct {
 	b    *Backend
@@ -60,8 +62,8 @@ type lock struct {
 
 // Lock implements backend.Backend. Without lock_address there are no locks.
 func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock, error) {
-	if b.settings["lock_address"] == "" {
-		return nil, nil
+	if err := b.direct(ctx, opLock); err != nil || b.settings["lock_address"] == "" {
+		return nil, err
 	}
 	holder, mine, err := b.take(ctx, info)
 	if err != nil {
@@ -70,21 +72,37 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	if !mine {
 		return nil, b.locked(holder)
 	}
+	if err := b.prove(ctx, info); err != nil {
+		return nil, err
+	}
 	b.own.Set(info.ID)
 	return &lock{b, info}, nil
+}
+
+// prove makes sure that what was taken is a lock. That a server answers says nothing:
+// a proxy, a page for people or a server that knows no locks does as well. One that
+// has locks refuses a second run.
+func (b *Backend) prove(ctx context.Context, info backend.LockInfo) error {
+	holder, err := b.Holder(ctx)
+	switch {
+	case err != nil:
+		return err
+	case holder == nil:
+		_ = b.unlock(ctx, info)
+		return &backend.Error{
+			Op: opLock, Place: b.String(), Problem: fmt.Sprintf("the server gives the lock to a second run as well (%s %s), so that nothing would keep two runs apart", b.settings["lock_method"], b.settings["lock_address"]),
+			Remedy: "see whether lock_address and lock_method are those of the server's locks; for a server that has none leave lock_address out",
+		}
+	case holder.ID != "" && holder.ID != info.ID:
+		return b.locked(holder)
+	}
+	return nil
 }
 
 // take locks, or says who has the lock. A request that was repeated because its
 // answer was lost meets its own lock.
 func (b *Backend) take(ctx context.Context, info backend.LockInfo) (holder *backend.LockInfo, mine bool, err error) {
-	holder, free, err := b.try(ctx, info)
-	return holder, free || holder != nil && holder.ID == info.ID, err
-}
-
-// try locks, or says who has the lock.
-func (b *Backend) try(ctx context.Context, info backend.LockInfo) (holder *backend.LockInfo, free bool, err error) {
-	const op = "lock state"
-	a, err := b.do(ctx, op, b.settings["lock_method"], b.settings["lock_address"], b.document(info))
+	a, err := b.do(ctx, request{op: opLock, method: b.settings["lock_method"], setting: "lock_address", body: b.document(info)})
 	if err != nil {
 		return nil, false, err
 	}
@@ -92,15 +110,20 @@ func (b *Backend) try(ctx context.Context, info backend.LockInfo) (holder *backe
 	case nethttp.StatusOK, nethttp.StatusCreated, nethttp.StatusNoContent:
 		return nil, true, nil
 	case nethttp.StatusLocked, nethttp.StatusConflict:
-		return readHolder(a.body), false, nil
+		holder = readHolder(a.body)
+		return holder, holder != nil && holder.ID == info.ID, nil
 	}
-	return nil, false, b.refuse(op, a)
+	return nil, false, b.refuse(opLock, a)
 }
 
 // unlock ends the lock of a run. One that is not there any more has ended.
 func (b *Backend) unlock(ctx context.Context, info backend.LockInfo) error {
 	const op = "unlock state"
-	a, err := b.do(ctx, op, b.settings["unlock_method"], cmp.Or(b.settings["unlock_address"], b.settings["lock_address"]), b.document(info))
+	setting := "unlock_address"
+	if b.settings[setting] == "" {
+		setting = "lock_address"
+	}
+	a, err := b.do(ctx, request{op: op, method: b.settings["unlock_method"], setting: setting, body: b.document(info)})
 	if err != nil {
 		return err
 	}
@@ -157,21 +180,13 @@ func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
 	return b.unlock(ctx, *holder)
 }
 
-// Confirm implements backend.Lock. It locks once more: the refusal says who has it.
+// Confirm implements backend.Lock.
 func (l *lock) Confirm(ctx context.Context) error {
-	holder, free, err := l.b.try(ctx, l.info)
-	switch {
-	case err != nil:
-		return err
-	case free: // somebody has ended it; that this run has it again helps nobody
-		if err := l.b.unlock(ctx, l.info); err != nil {
-			return err
-		}
-		return backend.Lost(l.b.String(), nil)
-	case holder != nil && holder.ID != l.info.ID:
+	holder, err := l.b.Holder(ctx)
+	if err == nil && (holder == nil || holder.ID != "" && holder.ID != l.info.ID) {
 		return backend.Lost(l.b.String(), holder)
 	}
-	return nil
+	return err
 }
 
 // Release implements backend.Lock.

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,9 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
@@ -53,8 +49,9 @@ const (
 	lockAnnotation    = "kubewright.io/lock"
 )
 
-// New is the backend with these settings. Nothing is contacted.
-func New(s backend.Settings) (*Backend, error) {
+// New is the backend with these settings. Nothing is contacted, and no program run: the
+// operator's own kubeconfig may have one run with the first request.
+func New(s backend.Settings, o Operator) (*Backend, error) {
 	if err := s.Need("kubernetes", "secret_suffix"); err != nil {
 		return nil, err
 	}
@@ -62,17 +59,19 @@ func New(s backend.Settings) (*Backend, error) {
 	if wrong := validation.IsDNS1123Subdomain(secret); len(wrong) > 0 {
 		return nil, fmt.Errorf("secret_suffix of the backend \"kubernetes\" makes the name %s of a Secret, which cannot be: %s", secret, strings.Join(wrong, "; "))
 	}
-	loader := kubeconfig(s)
-	secrets := secretsOf(loader)
-	config, namespace, err := access(s, loader)
-	if err != nil {
-		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", hide(err, secrets))
+	way, err := o.find(s)
+	if errors.As(err, new(*untrustedError)) || errors.As(err, new(*ambientError)) {
+		return nil, fmt.Errorf("the backend \"kubernetes\" does not use its kubeconfig: %w", err)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", hide(err, way.secrets))
+	}
+	config := way.config
 	token, _ := safefile.ReadLinked(config.BearerTokenFile, 1<<20) // a pod's; without one there is nothing to hide
-	secrets = secrets.And(state.NewRedactor(append(backend.BasicSecrets(config.Username, config.Password), config.BearerToken, strings.TrimSpace(string(token)))))
+	secrets := way.secrets.And(state.NewRedactor(append(backend.BasicSecrets(config.Username, config.Password), config.BearerToken, strings.TrimSpace(string(token)))))
 	host, ok := plain(config.Host)
 	if !ok {
-		return nil, errors.New("the backend \"kubernetes\" finds no way to its cluster: its server in the kubeconfig has no URL as in https://api.example.com:6443")
+		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w", errNoURL)
 	}
 	// No limit of client-go's (five requests a second), which is made for programs
 	// that watch a cluster: here there are a few requests for each command and two
@@ -80,15 +79,17 @@ func New(s backend.Settings) (*Backend, error) {
 	// tries. A server under load says when to come back, which client-go heeds. A
 	// limit could only make a sign of life, or the end of a lock, late.
 	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
+	client, err := connect(config)
 	if err != nil {
 		return nil, hide(err, secrets)
 	}
 	return &Backend{
-		client: client, host: host, namespace: namespace, secrets: secrets,
+		client: client, host: host, namespace: way.namespace, secrets: secrets,
 		secret: secret, lease: "kubewright-lock-" + s["secret_suffix"],
 	}, nil
 }
+
+var errNoURL = errors.New("its server in the kubeconfig has no URL as in https://api.example.com:6443")
 
 // plain is the address of a server without user and password; ok is false when it
 // cannot be understood, so that nobody knows which part of it is a password.
@@ -117,48 +118,6 @@ func hide(err error, secrets *state.Redactor) error {
 		return errors.New("the proxy-url of a cluster in the kubeconfig is no URL as in http://proxy.example.com:3128")
 	}
 	return backend.Hide(err, secrets)
-}
-
-func kubeconfig(s backend.Settings) clientcmd.ClientConfig {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	if path := s["config_path"]; path != "" {
-		rules.ExplicitPath = path
-	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s["config_context"]})
-}
-
-// secretsOf takes the secrets of a kubeconfig, of all its contexts, out of texts.
-func secretsOf(loader clientcmd.ClientConfig) *state.Redactor {
-	secrets := backend.ProxySecrets()
-	raw, err := loader.RawConfig()
-	if err != nil { // it cannot be read, which is said later
-		raw = clientcmdapi.Config{}
-	}
-	for _, c := range raw.Clusters {
-		secrets = append(secrets, backend.LoginSecrets(c.Server)...)
-		secrets = append(secrets, backend.LoginSecrets(c.ProxyURL)...)
-	}
-	for _, u := range raw.AuthInfos {
-		secrets = append(secrets, backend.BasicSecrets(u.Username, u.Password)...)
-		secrets = append(secrets, u.Token)
-	}
-	return state.NewRedactor(secrets)
-}
-
-func access(s backend.Settings, loader clientcmd.ClientConfig) (*rest.Config, string, error) {
-	namespace := s["namespace"]
-	if s.Bool("in_cluster_config") {
-		config, err := rest.InClusterConfig()
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
-		}
-		return config, namespace, err
-	}
-	config, err := loader.ClientConfig()
-	if err == nil && namespace == "" {
-		namespace, _, err = loader.Namespace()
-	}
-	return config, namespace, err
 }
 
 // String is the Secret with its server and namespace.
@@ -192,6 +151,9 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 		return nil, b.fail(ctx, op, err)
 	}
 	data, err := unpack(secret.Data[dataKey])
+	if backend.IsLarge(err) {
+		return nil, backend.TooLarge(op, b.String())
+	}
 	if err != nil {
 		return nil, &backend.Error{Op: op, Place: b.String(), Err: err, Problem: "the Secret's data is not what kubewright writes", Remedy: "put a copy of it back, or delete the Secret and make a state from the hosts with kubewright state recover"}
 	}
@@ -209,19 +171,12 @@ func pack(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// maxState bounds what a Secret unpacks to.
-const maxState = 256 << 20
-
 func unpack(packed []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxState+1))
-	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("it unpacks to more than %d MiB", maxState>>20)
-	}
-	return data, err
+	return backend.ReadAll(r, -1)
 }
 
 // Write implements backend.Backend.

@@ -30,7 +30,7 @@ func settings(t *testing.T, s *kubernetestest.Server, token string) backend.Sett
 
 func open(t *testing.T, s backend.Settings) *kubernetes.Backend {
 	t.Helper()
-	b, err := kubernetes.New(s)
+	b, err := kubernetes.New(s, kubernetes.Operator{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		if suffix == "" {
 			want = `the backend "kubernetes" needs secret_suffix: write it into the backend block`
 		}
-		if _, err := kubernetes.New(with); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := kubernetes.New(with, kubernetes.Operator{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("suffix %q: error = %v, want one with %q", suffix, err, want)
 		}
 	}
@@ -199,7 +199,7 @@ func TestNoWay(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := kubernetes.New(backend.Settings{"secret_suffix": "prod", "config_path": path})
+		_, err := kubernetes.New(backend.Settings{"secret_suffix": "prod", "config_path": path}, kubernetes.Operator{ConfigPath: kubernetes.CommandLine})
 		if err == nil || !strings.Contains(err.Error(), `the backend "kubernetes" finds no way to its cluster: `) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "to/ken") {
 			t.Errorf("error = %v, want one with %q", err, want)
 		}

@@ -60,7 +60,7 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 
 // take tries the advisory lock on a new connection, which is nil when another has it.
 func (b *Backend) take(ctx context.Context) (*pgconn.PgConn, bool, error) {
-	conn, err := pgconn.ConnectConfig(ctx, b.config)
+	conn, err := b.dial(ctx)
 	if err != nil {
 		return nil, false, err
 	}

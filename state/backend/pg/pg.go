@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
@@ -30,8 +31,12 @@ import (
 // Backend is a state in a database.
 type Backend struct {
 	config       *pgconn.Config
+	connect      string
 	schema, name string
 	secrets      *state.Redactor
+	backend.Notes
+	// open are the notes about what others on the way can read.
+	open []backend.Note
 
 	// mu guards the connection, which carries one statement at a time.
 	mu   sync.Mutex
@@ -65,8 +70,16 @@ func New(s backend.Settings) (*Backend, error) {
 		config.ConnectTimeout = connectTime
 	}
 	config.RuntimeParams["application_name"] = "kubewright"
-	return &Backend{config: config, schema: s["schema_name"], name: s["name"], secrets: state.NewRedactor(backend.BasicSecrets(config.User, config.Password))}, nil
+	config.MaxProtocolMessageBodyLen = backend.MaxState + maxRest
+	secure(config)
+	return &Backend{
+		config: config, connect: s["conn_str"], schema: s["schema_name"], name: s["name"], open: open(config),
+		secrets: state.NewRedactor(backend.BasicSecrets(config.User, config.Password)),
+	}, nil
 }
+
+// maxRest is what a message has beside the state, in bytes, and more.
+const maxRest = 1 << 20
 
 // misread tells of an address in which a password with /, ? or # has cut the host
 // short: user and password would be taken for host and port, which are shown.
@@ -98,7 +111,7 @@ func (b *Backend) sql(text string) string {
 
 // fail makes an error of the server's one that says what to do.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
-	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets), Remedy: "see that the database can be reached from here, and run the same command again"}
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets), Remedy: remedy(err)}
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
 		e.Err = backend.Hide(fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code), b.secrets)
 		switch {
@@ -143,7 +156,7 @@ func (b *Backend) exec(ctx context.Context, text string, args ...any) (rows, err
 		b.conn = nil
 	}
 	if b.conn == nil {
-		conn, err := pgconn.ConnectConfig(ctx, b.config)
+		conn, err := b.dial(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -208,6 +221,9 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 	found, err := b.exec(ctx, `SELECT data, version::text FROM {schema}.states WHERE name = $1`, b.name)
 	if c := code(err); c == undefinedTable || c == undefinedSchema {
 		return nil, nil
+	}
+	if errors.As(err, new(*pgproto3.ExceededMaxBodyLenErr)) || err == nil && len(found) > 0 && len(found[0][0]) > backend.MaxState {
+		return nil, backend.TooLarge("read state", b.String())
 	}
 	if err != nil {
 		return nil, b.fail(ctx, "read state", err)

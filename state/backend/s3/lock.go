@@ -60,6 +60,9 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	if err == nil {
 		err = b.conditional(ctx)
 	}
+	if err == nil {
+		err = b.kept(ctx, info)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +84,23 @@ func (b *Backend) conditional(ctx context.Context) error {
 		Op: "lock state", Place: b.String(), Problem: "the server ignores the condition of a write (If-None-Match), so that nothing would keep two runs apart",
 		Remedy: "use a server that has conditional writes, or another backend",
 	}
+}
+
+// kept makes sure that the lock names this run: a server may answer, and store nothing.
+func (b *Backend) kept(ctx context.Context, info backend.LockInfo) error {
+	_, holder, err := b.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case holder == nil:
+		return &backend.Error{
+			Op: "lock state", Place: b.String(), Problem: "the server has accepted " + b.lockKey() + ", and does not hold it, so that nothing would keep two runs apart",
+			Remedy: "see whether endpoint and bucket are right, and whether a cache stands before the server",
+		}
+	case holder.ID != info.ID:
+		return b.locked(holder)
+	}
+	return nil
 }
 
 // Holder implements backend.Backend.

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -38,12 +37,12 @@ type Backend struct {
 	login       *shown
 
 	own backend.Own
+	backend.Notes
+	// open are the notes about what others on the way can read.
+	open []backend.Note
 }
 
 var _ backend.Backend = (*Backend)(nil)
-
-// maxState bounds what is read of an object.
-const maxState = 256 << 20
 
 // New is the backend with these settings. Nothing is contacted.
 func New(s backend.Settings) (*Backend, error) {
@@ -51,6 +50,9 @@ func New(s backend.Settings) (*Backend, error) {
 		return nil, err
 	}
 	region := cmp.Or(s["region"], os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
+	if strings.Trim(region, regionText) != "" { // which is part of the server's name
+		return nil, errors.New("region of the backend is no region as in eu-central-1")
+	}
 	given := cmp.Or(s["endpoint"], os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	u, err := url.Parse(cmp.Or(given, "https://s3."+region+".amazonaws.com"))
 	switch {
@@ -68,8 +70,11 @@ func New(s backend.Settings) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the backend \"s3\" cannot be used: %w", err)
 	}
-	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: login}, nil
+	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: login, open: open(u)}, nil
 }
+
+// regionText are the characters of a region.
+const regionText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 // shown are the credentials that servers were shown last, wherever they were found.
 type shown struct {
@@ -123,6 +128,8 @@ func (b *Backend) String() string {
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
 	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.login.secrets()), Remedy: "see that the server can be reached from here, and run the same command again"}
 	switch r := minio.ToErrorResponse(err); {
+	case r.StatusCode >= 300 && r.StatusCode < 400 && r.Code != "PermanentRedirect":
+		e.Remedy = "the server redirects, which is not followed: see whether endpoint, region and use_path_style are right"
 	case r.Code == "NoSuchBucket":
 		e.Remedy = "make the bucket, with versions if the server has them"
 	case r.StatusCode == http.StatusForbidden, r.StatusCode == http.StatusUnauthorized, r.StatusCode == http.StatusBadRequest && strings.Contains(r.Code, "Credential"):
@@ -138,6 +145,7 @@ func (b *Backend) fail(ctx context.Context, op string, err error) error {
 
 // get reads an object; nil when there is none.
 func (b *Backend) get(ctx context.Context, op, key string) (*backend.Object, error) {
+	b.Say(b.open...)
 	body, info, _, err := b.core.GetObject(ctx, b.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		if minio.ToErrorResponse(err).Code == "NoSuchKey" {
@@ -146,9 +154,9 @@ func (b *Backend) get(ctx context.Context, op, key string) (*backend.Object, err
 		return nil, b.fail(ctx, op, err)
 	}
 	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxState+1))
-	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("it is larger than %d MiB", maxState>>20)
+	data, err := backend.ReadAll(body, info.Size)
+	if backend.IsLarge(err) {
+		return nil, backend.TooLarge(op, b.String())
 	}
 	if err != nil {
 		return nil, b.fail(ctx, op, err)

@@ -1,6 +1,7 @@
 package s3_test
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -160,6 +161,93 @@ func TestRefusals(t *testing.T) {
 	} {
 		if _, err := s3.New(s); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "top-secret") {
 			t.Errorf("error = %v, want one with %q", err, want)
+		}
+	}
+}
+
+// TestRedirects: no redirect is followed, of a write or a read, and nothing that is
+// redirected is taken for done or for not there.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		reached := make(chan string, 100)
+		target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.Method }))
+		t.Cleanup(target.Close)
+		server := newServer(t, func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, target.URL+r.URL.Path, status)
+			})
+		})
+		b := open(t, server, nil)
+		o, readErr := b.Read(t.Context())
+		l, lockErr := b.Lock(t.Context(), backendtest.Info("r1"))
+		for what, err := range map[string]error{"read": readErr, "lock": lockErr, "write": b.Write(t.Context(), nil, backend.Object{Data: []byte("x")})} {
+			if err == nil || !strings.Contains(err.Error(), "the server redirects, which is not followed: see whether endpoint, region and use_path_style are right") {
+				t.Errorf("%d, %s: error = %v", status, what, err)
+			}
+		}
+		if o != nil || l != nil || len(reached) > 0 {
+			t.Errorf("%d: %v, %v, %d requests went on", status, o, l, len(reached))
+		}
+	}
+}
+
+// TestStoresNothing: a server that answers to a write and stores nothing gives no lock.
+func TestStoresNothing(t *testing.T) {
+	t.Parallel()
+	puts := 0
+	server := newServer(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPut {
+				h.ServeHTTP(w, r)
+				return
+			}
+			puts++
+			if puts > 1 { // as if the first had stored something
+				w.Header().Set("Content-Type", "application/xml")
+				w.WriteHeader(http.StatusPreconditionFailed)
+				_, _ = w.Write([]byte(`<?xml version="1.0"?><Error><Code>PreconditionFailed</Code></Error>`))
+				return
+			}
+			w.Header().Set("ETag", `"0"`)
+		})
+	})
+	l, err := open(t, server, nil).Lock(t.Context(), backendtest.Info("r1"))
+	if l != nil || err == nil || !strings.Contains(err.Error(), "the server has accepted team/prod.json.lock, and does not hold it, so that nothing would keep two runs apart; see whether endpoint and bucket are right, and whether a cache stands before the server") {
+		t.Errorf("%v, %v", l, err)
+	}
+}
+
+// TestRegion: it is part of a server's name, and may not lead to another server.
+func TestRegion(t *testing.T) {
+	t.Parallel()
+	for _, region := range []string{"evil.example.net#", "evil.example.net?", "evil.example.net/", "x@evil.example.net", "eu central"} {
+		if _, err := s3.New(backend.Settings{"bucket": "states", "key": "k", "region": region}); err == nil || !strings.Contains(err.Error(), "region of the backend is no region as in eu-central-1") {
+			t.Errorf("%q: error = %v", region, err)
+		}
+	}
+}
+
+// TestOpenNote: a server without encryption is told of.
+func TestOpenNote(t *testing.T) {
+	t.Parallel()
+	for endpoint, want := range map[string]string{
+		"http://s3.invalid":      "State is sent without encryption: The endpoint of the backend is http://s3.invalid: whoever is on the way can read the state",
+		"https://s3.invalid":     "",
+		"http://127.0.0.1:1":     "",
+		"http://minio.localhost": "",
+	} {
+		b, err := s3.New(backend.Settings{"bucket": "states", "key": "k", "endpoint": endpoint, "use_path_style": "true", "access_key": "AKTEST", "secret_key": "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		b.OnNote(func(n backend.Note) { said += n.Title + ": " + n.Text })
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, _ = b.Read(ctx)
+		if (said == "") != (want == "") || !strings.HasPrefix(said, want) {
+			t.Errorf("%s: %q", endpoint, said)
 		}
 	}
 }

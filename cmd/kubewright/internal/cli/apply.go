@@ -27,8 +27,10 @@ func (a *app) applyCommand() *cobra.Command {
 		Use: "apply [PLAN]", Short: "Make the clusters as the configuration says",
 		Long: "apply plans, shows the plan, asks, and then carries out exactly that. A plan that was\n" +
 			"saved with plan -out is carried out unasked, if nothing has changed since: with the\n" +
-			"same configuration and variables. -approve=DIGEST approves one plan by its digest, as the\n" +
-			"terminal and every review show it, and refuses any other, one in a file as well.\n\n" +
+			"same configuration and variables, and with -override-policy and -allow-unreachable again if it was\n" +
+			"made with them. -approve=DIGEST approves one plan by its digest, as the terminal and every review\n" +
+			"show it, and refuses any other, one in a file as well. A file that was saved before there was a\n" +
+			"state needs it, or an answer at the prompt.\n\n" +
 			"Steps run as soon as what they need is done, of etcd's members and of control planes one at a\n" +
 			"time. Ctrl-C lets what runs end and begins nothing more; once more stops at once. After any\n" +
 			"failure, crash or lost connection the remedy is the same command again: it goes on from there.",
@@ -299,7 +301,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
-		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view, s.result.Plan),
+		ID: s.runID, Token: s.view.NextRun(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view, s.result.Plan),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.fleet.world.clock().Busy,
 	})

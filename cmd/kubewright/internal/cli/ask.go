@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state/backend"
 )
 
 // errNobody is why a question was not answered.
@@ -55,7 +57,7 @@ func (a *app) everything(ctx context.Context) ([]byte, error) {
 	}
 	read := make(chan answer, 1)
 	go func() {
-		text, err := io.ReadAll(a.Stdin)
+		text, err := bounded(a.Stdin)
 		read <- answer{text, err}
 	}()
 	select {
@@ -64,6 +66,15 @@ func (a *app) everything(ctx context.Context) ([]byte, error) {
 	case got := <-read:
 		return got.text, got.err
 	}
+}
+
+// bounded reads what is not larger than a state may be.
+func bounded(r io.Reader) ([]byte, error) {
+	b, err := backend.ReadAll(r, -1)
+	if backend.IsLarge(err) {
+		err = fmt.Errorf("it has more than %d MiB, the most that is read of a file: see whether it is the right one", backend.MaxState>>20)
+	}
+	return b, err
 }
 
 // canAsk tells that questions are answered: on a terminal, without -input=false

@@ -133,20 +133,67 @@ func (a *app) configured(b *config.Backend) (*used, error) {
 	return u, nil
 }
 
-// newBackend makes the backend of complete settings. Nothing is contacted.
-func newBackend(b *config.Backend) (backend.Backend, error) {
+// confined makes the backend of complete settings. Nothing is contacted. It fails where
+// credentials from elsewhere would go to a server that the settings alone name.
+func (a *app) confined(b *config.Backend) (backend.Backend, error) {
+	place, err := a.openBackend(b)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := place.(backend.Confining); ok {
+		given := backend.Given{From: map[string]backend.Source{}, Sure: b.Sure}
+		for name, from := range b.From {
+			given.From[name] = backend.Source{By: from.By, File: from.File}
+		}
+		if err := c.Confined(given); err != nil {
+			return nil, err
+		}
+	}
+	if n, ok := place.(backend.Noting); ok {
+		n.OnNote(a.note)
+	}
+	return place, nil
+}
+
+// openBackend makes the backend of complete settings. Nothing is contacted.
+func (a *app) openBackend(b *config.Backend) (backend.Backend, error) {
 	settings := backend.Settings(b.Settings)
 	switch b.Type {
 	case "http":
 		return http.New(settings)
 	case "kubernetes":
-		return kubernetes.New(settings)
+		return kubernetes.New(settings, kubernetes.Operator{Folder: a.folder(), Dir: a.Dir, Getenv: a.Getenv, ConfigPath: giver(b.From["config_path"])})
 	case "pg":
 		return pg.New(settings)
 	case "s3":
 		return s3.New(settings)
 	}
 	panic("internal error: there is no backend " + b.Type)
+}
+
+// note shows what is to be known of the place of the state, which is no result of the
+// command: it goes to stderr.
+func (a *app) note(n backend.Note) {
+	list := diag.Diagnostics{diag.Warningf(n.Title, "%s", n.Text)}
+	if a.lines != nil {
+		a.print(list)
+		return
+	}
+	quiet := *a
+	quiet.quietStdout = true
+	quiet.print(list)
+}
+
+// giver is who has given config_path. A file of -backend-config may come with the
+// configuration, and what the folder remembers is a file of it as any other.
+func giver(from config.Given) kubernetes.Giver {
+	switch {
+	case from.File, from.By == "":
+		return kubernetes.Configuration
+	case strings.HasPrefix(from.By, "-"):
+		return kubernetes.CommandLine
+	}
+	return kubernetes.Environment
 }
 
 // again is a backend that the folder remembers, with its secrets from the

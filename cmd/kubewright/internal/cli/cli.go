@@ -7,6 +7,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,9 @@ type app struct {
 // Main runs the command and returns its exit code.
 func Main(env *Env) int {
 	quiet()
+	if env.Aborting != nil {
+		go abortAtSecond(env.Aborting, cmp.Or(env.AbortGrace, AbortGrace), env.Stderr, os.Exit)
+	}
 	stdout := &output{Writer: env.Stdout}
 	remembering := *env
 	env, remembering.Stdout = &remembering, stdout

@@ -26,17 +26,17 @@ func (a *app) completeParts(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(phases.Names))
 }
 
-// completions are those of -target, as far as configuration and state can be
-// read without asking anybody.
+// completions are those of -target, as far as configuration and the state in this folder
+// can be read without asking anybody.
 func (a *app) completions() []string {
 	a.ask = nil // nobody is asked while typing
 	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Env: a.Environ, ToolVersion: Version})
 	if cfg == nil {
 		cfg = &config.Config{}
 	}
-	var recorded *state.State
-	if loaded, err := a.completedState(); err == nil {
-		recorded = loaded.State
+	recorded, err := a.completedState()
+	if err != nil {
+		recorded = nil
 	}
 	return selectable(known(cfg, recorded))
 }
@@ -44,12 +44,12 @@ func (a *app) completions() []string {
 // recordedTargets are the completions of an address in the state.
 func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	a.ask = nil // nobody is asked while typing
-	loaded, err := a.completedState()
-	if err != nil || loaded.State == nil {
+	recorded, err := a.completedState()
+	if err != nil || recorded == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var out []string
-	for _, t := range known(&config.Config{}, loaded.State) {
+	for _, t := range known(&config.Config{}, recorded) {
 		out = append(out, t.String())
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

@@ -47,6 +47,10 @@ type Env struct {
 	Who string
 	// Interrupts delivers interrupts.
 	Interrupts <-chan os.Signal
+	// Aborting delivers the same interrupts to what ends the process at the second one,
+	// AbortGrace after it; 0 is AbortGrace. Without it no interrupt does.
+	Aborting   <-chan os.Signal
+	AbortGrace time.Duration
 	// Heeded, where there is one, is called when an interrupt has taken effect, before
 	// anything is said of it.
 	Heeded func()
@@ -68,10 +72,12 @@ func System(args []string) *Env {
 	if err != nil {
 		dir = "."
 	}
-	interrupts := make(chan os.Signal, 2)
-	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
-		signal.Notify(interrupts, syscall.SIGHUP)
+	interrupts, aborting := make(chan os.Signal, 2), make(chan os.Signal, 2)
+	for _, c := range []chan os.Signal{interrupts, aborting} {
+		signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+		if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+			signal.Notify(c, syscall.SIGHUP)
+		}
 	}
 	return &Env{
 		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -80,7 +86,7 @@ func System(args []string) *Env {
 		ErrorWidth:  func() int { width, _ := terminalSize(os.Stderr); return width },
 		Interactive: term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())),
 		Secret:      terminalSecret(),
-		Now:         time.Now, NewID: randomID, Who: who(), Interrupts: interrupts,
+		Now:         time.Now, NewID: randomID, Who: who(), Interrupts: interrupts, Aborting: aborting,
 	}
 }
 

@@ -86,7 +86,7 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 				return err
 			}
 			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
-				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: phases.SnapshotsKept}
+				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: phases.SnapshotsKept, Quota: e.quota}
 				path := out
 				if path != "" {
 					path = a.named(path)
@@ -158,6 +158,8 @@ type etcdOf struct {
 	// via is a control plane that answers.
 	via       state.Target
 	performer *providers.Performer
+	// quota is how large its database may be, in bytes; 0 where the configuration does not say.
+	quota int64
 }
 
 // members are those of etcd. Where it has lost its quorum they are as those that answer
@@ -241,7 +243,7 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 				return slices.DeleteFunc(s.others(t), func(o state.Target) bool { return s.view.OtherEtcd(label, o) })
 			}
 			defer p.Close()
-			err := do(ctx, etcdOf{label, m.target, p})
+			err := do(ctx, etcdOf{label, m.target, p, phases.EtcdQuota(c.Etcd.Args)})
 			if providers.Silent(err) {
 				err = &etcdError{err}
 			}

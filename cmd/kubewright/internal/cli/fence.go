@@ -39,7 +39,7 @@ func (s *session) newFences(p *providers.Performer, lineage string) *fences {
 		}
 		f.all[label] = &providers.Fence{
 			Through: p.Through, Clock: s.fleet.world.clock(), Dead: s.ended.ID,
-			Mine: providers.Lease{Name: leaseName, Lineage: lineage, Run: s.runID, Who: s.Who, Token: s.nextToken()},
+			Mine: providers.Lease{Name: leaseName, Lineage: lineage, Run: s.runID, Who: s.Who, Token: s.view.NextRun()},
 		}
 	}
 	return f
@@ -126,18 +126,4 @@ func (s *session) clusterLabel(step *planner.Step) string {
 		return m.cluster
 	}
 	return step.Target.Name
-}
-
-// nextToken is above every token that state and hosts have seen.
-func (s *session) nextToken() int64 {
-	token := int64(0)
-	if s.recorded != nil {
-		token = s.recorded.RunToken
-	}
-	for _, r := range s.view.Reports {
-		if r.Marks != nil {
-			token = max(token, r.Marks.Token)
-		}
-	}
-	return token + 1
 }

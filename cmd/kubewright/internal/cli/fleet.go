@@ -403,7 +403,15 @@ func (o *observer) askAPI(ctx context.Context, h providers.Host, address string,
 		return nil, err
 	}
 	defer api.Close()
-	return api.Observe(ctx, q)
+	report, err := api.Observe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	// Without it nothing but a run that was cut short goes unexplained.
+	if l, err := api.Lease(ctx, leaseName); err == nil && l != nil {
+		report.Lease = &state.RunLease{Lineage: l.Lineage, Token: l.Token}
+	}
+	return report, nil
 }
 
 func (o *observer) askEtcd(ctx context.Context, h providers.Host, seat providers.Seat) (members []state.EtcdMember, id string, err error) {

@@ -326,3 +326,13 @@ func TestChangedHostKey(t *testing.T) {
 		t.Errorf("of a bastion it says %q", got)
 	}
 }
+
+// TestBecoming: a login as root has no use for sudo's password, and its host does not get it.
+func TestBecoming(t *testing.T) {
+	t.Parallel()
+	c := config.Connection{SudoPassword: state.NewSecret([]byte("hunter2"))}
+	w := &realWorld{}
+	if !w.becoming("root", c).Password.IsZero() || w.becoming("grace", c).Password.IsZero() {
+		t.Error("root has a password for sudo, or grace has none")
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/safefile"
@@ -40,7 +41,8 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 	var o kubeconfigOptions
 	cmd := &cobra.Command{
 		Use: "kubeconfig", Short: "Get a kubeconfig: the administrator's, or one for a user", Args: takes(0, 0),
-		Long: "kubeconfig fetches the administrator's kubeconfig from a control plane, over SSH. With -user it makes one\n" +
+		Long: "kubeconfig writes a kubeconfig with the administrator's certificate, key and CA, which it fetches from a\n" +
+			"control plane over SSH; what else stands in the file there is refused. With -user it makes one\n" +
 			"for a user instead: the key is made on this machine, and the certificate signed with the cluster's CA.\n" +
 			"It goes to stdout, or into a file of its own (-out). With -merge it goes into the file that kubectl uses, or\n" +
 			"into that of -out, which keeps what it holds; files are readable by you alone. Nothing of it is kept in\n" +
@@ -117,31 +119,42 @@ func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	if names.Context == "" {
 		names.Context = names.User
 	}
+	server, _ := phases.AdminServers(s.config, s.recorded, c.Label)
+	names.Server = cmp.Or(names.Server, server)
 	if got, err = s.fetchKubeconfig(ctx, c, o); err == nil {
-		got.content, err = pki.Name(got.content, names)
+		got.content, err = pki.Write(got.access, names)
 	}
 	if err != nil {
 		return err
 	}
-	a.print(got.warnings(c))
+	got.moving = got.moving && o.server == ""
+	a.print(got.warnings(c, server))
 	return a.deliver(got, names, o)
 }
 
 // fetched is a kubeconfig.
 type fetched struct {
+	access  providers.ClientAccess
 	content state.Secret
 	// from is the control plane through which it was got.
 	from state.Target
 	// until is when its certificate ends, zero where it names none, and ended that it is over.
 	until time.Time
 	ended bool
+	// moving reports that the endpoint of access is the one of the last apply.
+	moving bool
 	// passing tells that its certificate is of a CA that a rotation is about to drop.
 	passing bool
 }
 
 // warnings are why nobody will believe it, or not for long.
-func (f fetched) warnings(c *config.Cluster) diag.Diagnostics {
+func (f fetched) warnings(c *config.Cluster, server string) diag.Diagnostics {
 	var diags diag.Diagnostics
+	if f.moving {
+		diags.Append(diag.Warningf("Endpoint has not moved yet", "The configuration has the API of cluster %q at %s, which is in the kubeconfig, and the control planes were last set up for %s. "+
+			"Until kubewright apply has moved it, the API may not answer there, or with a certificate for other names. For the present one give -server=%s.",
+			c.Label, server, f.access.Server, f.access.Server).At(c.Source).For(state.ClusterTarget(c.Label)))
+	}
 	if f.passing {
 		diags.Append(diag.Warningf("CA is being rotated", "The CA of cluster %q is on its way to a new one, and this certificate is still of the old one: "+
 			"it is believed only until the rotation drops that, whatever end it names. When the rotation is complete, run the same command again.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
@@ -228,18 +241,16 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	if err != nil {
 		return fetched{}, err
 	}
-	ca, next := phases.CAFile(c), phases.NextCAFile(c)
-	r, err := h.Observe(ctx, state.Query{Files: []state.FileQuery{
-		{Path: ca, Read: state.ReadCertificate}, {Path: next, Read: state.ReadCertificate}, {Path: phases.AdminKubeconfig, Read: state.ReadKubeconfig},
-	}})
+	ca := phases.CAFile(c)
+	shown, r, err := s.authoritiesOn(ctx, c, h)
 	if err != nil {
 		return fetched{}, err
 	}
-	certs := r.Files[ca].Certificates
+	certs, known := shown.own, s.recordedCA(c)
 	switch {
 	case len(certs) == 0:
 		return fetched{}, fmt.Errorf("there is no %s: the cluster is not there yet", ca)
-	case s.recorded != nil && s.recorded.Clusters[c.Label] != nil && !holds(certs, s.recorded.Clusters[c.Label].CA):
+	case known != "" && !holds(certs, known):
 		return fetched{}, errOtherCluster
 	}
 	now := s.fleet.world.clock().Now()
@@ -250,17 +261,22 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	case k != nil && k.Client != nil:
 		signer, got.until, got.ended = k.Client.IssuerKeyDigest, k.Client.NotAfter, !now.Before(k.Client.NotAfter)
 	}
-	if successor := r.Files[next].Certificates; len(successor) > 0 {
+	if successor := shown.next; len(successor) > 0 {
 		got.passing = signer != successor[0].KeyDigest && holds(certs, successor[0].KeyDigest)
 	}
+	source := ca // what the credentials are from
 	if op.CommonName == "" {
-		got.content, err = s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
-		return got, err
+		source = phases.AdminKubeconfig
+		got.access, got.moving, err = s.adminAccess(ctx, c, t, h)
+	} else {
+		if d := outlives(certs[0], ca, op.Validity, now); d != nil {
+			return fetched{}, &diagError{diag.Diagnostics{d}}
+		}
+		got.access, err = s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
 	}
-	if d := outlives(certs[0], ca, op.Validity, now); d != nil {
-		return fetched{}, &diagError{diag.Diagnostics{d}}
+	if err == nil {
+		err = s.trustworthy(ctx, c, t, source, shown, got.access.Trusted)
 	}
-	got.content, err = s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
 	return got, err
 }
 

@@ -151,9 +151,9 @@ func (s *session) logLooked(v *phases.View) *phases.View {
 	return v
 }
 
-// newBackend is newBackend of which the log tells what it is asked.
+// newBackend is a.confined of which the log tells what it is asked.
 func (a *app) newBackend(b *config.Backend) (backend.Backend, error) {
-	place, err := newBackend(b)
+	place, err := a.confined(b)
 	if err != nil {
 		return nil, err
 	}

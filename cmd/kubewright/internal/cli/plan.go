@@ -40,7 +40,8 @@ func (a *app) planFlags(o *planOptions, cmd *cobra.Command) {
 	f.StringArrayVar(&o.targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
 	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
 	o.changeFlags(f)
-	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
+	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
+	f.BoolVar(&o.allowOlderState, phases.AllowOlderStateFlag, false, "go on with a state that is older than the last run its hosts have seen")
 	a.completeParts(cmd)
 }
 
@@ -146,6 +147,9 @@ func (a *app) flagsToRepeat(o planOptions) []string {
 	}
 	if a.statePath != "" {
 		out = append(out, "state="+a.statePath)
+	}
+	if o.allowOlderState {
+		out = append(out, phases.AllowOlderStateFlag+"=true")
 	}
 	for _, v := range o.vars {
 		if v.File != "" {

@@ -27,7 +27,9 @@ type runner struct {
 	fences    *fences
 	// desired are the items that the plan rests on.
 	desired *state.Snapshot
-	turns   turns
+	// void are the run tokens of hosts that do not count.
+	void  map[state.Target]int64
+	turns turns
 }
 
 // turns are the workers that steps of this run are about to empty, or empty: from their
@@ -64,7 +66,7 @@ func (t *turns) end(step *planner.Step) {
 
 func (s *session) newRunner() *runner {
 	p := s.newPerformer()
-	r := &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired}
+	r := &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired, void: s.view.VoidRuns()}
 	p.Gates = r.gates
 	return r
 }
@@ -121,7 +123,7 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	// Who the node is must be known before its first change.
 	learned := phases.Identify(r.session.view, step)
 	outputs, err := r.performer.Perform(ctx, step,
-		providers.Run{ID: run.ID, Token: run.Token, Lineage: run.Lineage, Output: lookup(run.Outputs)},
+		providers.Run{ID: run.ID, Token: run.Token, Lineage: run.Lineage, Void: r.void, Output: lookup(run.Outputs)},
 		providers.Progress{
 			Begin: func(op, count int) error {
 				e := executor.OpEvent{Kind: executor.OpBegin, Op: op, Count: count, Learned: learned}

@@ -25,9 +25,6 @@ var unsaid = map[string]string{
 	"logged in too late":                                  "the deadline has passed, and it is that which is said",
 	"cannot tell whether the node is gone":                "no control plane answers any more between the beginning of a run and its step",
 	"cannot tell which workers are down":                  "likewise",
-	"the answer is larger than":                           "a state of 256 MiB, which no test keeps in memory",
-	"it is larger than":                                   "the same, in a bucket",
-	"it unpacks to more than":                             "the same, of a Secret",
 }
 
 // said are the packages whose errors people read, and the folders whose tests show

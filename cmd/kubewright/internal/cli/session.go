@@ -34,7 +34,9 @@ type planOptions struct {
 	changeOptions
 	// allowUnreachable goes on without hosts that could not be looked at.
 	allowUnreachable bool
-	json             bool
+	// allowOlderState goes on with a state that lacks runs which its hosts have seen.
+	allowOlderState bool
+	json            bool
 	// jsonInto is the file that JSON lines go to as well.
 	jsonInto string
 	input    bool
@@ -342,7 +344,7 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 	if err := ctx.Err(); err != nil {
 		return nil, err // what was not seen then says nothing
 	}
-	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
+	v.Destroy, v.AllowUnreachable, v.AllowOlderState = s.opts.destroy, s.opts.allowUnreachable, s.opts.allowOlderState
 	v.Moved = s.moved
 	if err := s.change(v); err != nil {
 		return nil, err

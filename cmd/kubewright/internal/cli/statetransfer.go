@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -111,7 +112,7 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 	}
 	if s.recorded != nil && pushed.Lineage == s.recorded.Lineage {
 		// Hosts refuse a run with a lower token than they have seen.
-		pushed.RunToken = max(pushed.RunToken, s.recorded.RunToken)
+		pushed.RunToken = state.LaterRun(pushed.RunToken, s.recorded.RunToken)
 	}
 	if err := s.replace(ctx, pushed); err != nil {
 		return err
@@ -120,15 +121,12 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 		pushed.Lineage, len(pushed.Nodes), len(pushed.Items), pushed.Serial)
 }
 
-// maxPushed bounds in bytes what is read of a state to push.
-const maxPushed = 256 << 20
-
 // readPushed reads the file of push, or stdin.
 func (a *app) readPushed(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
 		return a.everything(ctx)
 	}
-	b, err := safefile.ReadGiven(a.named(file), maxPushed)
+	b, err := safefile.ReadGiven(a.named(file), backend.MaxState)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &diagError{diag.Diagnostics{diag.Errorf("No such file", "%s is not there. A state is written to a file with kubewright state pull > FILE, and older ones are beside the state as *.backup.SERIAL.", file)}}
 	}

@@ -32,18 +32,22 @@ func (a *app) storeAlone() (*statefile.Store, error) {
 	return statefile.NewStore(a.paths(), last.backend), nil
 }
 
-// completionTime bounds what a shell waits for.
-const completionTime = 2 * time.Second
-
-// completedState is the state for completions.
-func (a *app) completedState() (statefile.Loaded, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
-	defer cancel()
-	store, err := a.storeAlone()
-	if err != nil {
-		return statefile.Loaded{}, err
+// completedState is the state for completions: that of this folder. Where a backend keeps
+// it there is none: who presses Tab contacts nobody, and a configuration may be somebody
+// else's work.
+func (a *app) completedState() (*state.State, error) {
+	settings := a.settings()
+	if a.statePath == "" && (settings.Backend != nil || settings.Misplaced.HasErrors()) {
+		return nil, nil
 	}
-	return store.Load(ctx)
+	if !settings.Whole && a.statePath == "" { // the configuration cannot tell
+		last, err := a.lastUsed()
+		if err != nil || last != nil && last.Type != localType {
+			return nil, err
+		}
+	}
+	loaded, err := statefile.NewStore(a.paths(), nil).Load(context.Background())
+	return loaded.State, err
 }
 
 // writable refuses to begin what writes the state while its file is read-only: who made

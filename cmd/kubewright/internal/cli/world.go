@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/providers/etcd"
 	"github.com/kubewright/kubewright/providers/kube"
 	"github.com/kubewright/kubewright/providers/local"
@@ -42,7 +43,7 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase fu
 		}
 		return a.logged(w), nil
 	}
-	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}
+	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase, budget: budget.New(), direct: direct(cfg, recorded)}
 	if recorded != nil {
 		for _, n := range recorded.Nodes {
 			w.dialer.Trust(n.HopKeys)
@@ -58,12 +59,15 @@ type realWorld struct {
 	dialer   ssh.Dialer
 	// passphrase asks for that of a private key; nil when nobody can be asked.
 	passphrase func(keyFile string) ([]byte, error)
+	// budget is the memory for what all hosts and API servers answer.
+	budget *budget.Budget
+	// direct reports which addresses may be connected to from here.
+	direct func(address string) bool
 }
 
 func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
-	options := shell.Options{Password: c.SudoPassword}
 	if c.Type == "local" {
-		return local.New(options), nil
+		return local.New(w.becoming(w.operator.User, c)), nil
 	}
 	target := w.target(c, address)
 	for _, b := range c.Bastions {
@@ -77,7 +81,17 @@ func (w *realWorld) open(ctx context.Context, c config.Connection, address strin
 	if err != nil {
 		return nil, err
 	}
-	return ssh.NewHost(conn, options), nil
+	return ssh.NewHost(conn, w.becoming(target.User, c)), nil
+}
+
+// becoming is how a login becomes root. A login as root needs no sudo, so that its host
+// gets no password, whatever it says.
+func (w *realWorld) becoming(user string, c config.Connection) shell.Options {
+	options := shell.Options{Budget: w.budget, Direct: w.direct}
+	if user != "root" {
+		options.Password = c.SudoPassword
+	}
+	return options
 }
 
 // noSSHConfig stands for no OpenSSH configuration where one is named.
@@ -122,7 +136,7 @@ func (w *realWorld) path(p string) string {
 	return filepath.Join(w.folder, p)
 }
 
-func (w *realWorld) access() providers.Access { return realAccess{} }
+func (w *realWorld) access() providers.Access { return realAccess{w.budget} }
 func (w *realWorld) issuer() providers.Issuer { return pki.New(pki.Options{}) }
 func (w *realWorld) clock() providers.Clock   { return wallClock{} }
 func (w *realWorld) save() error              { return nil }
@@ -133,10 +147,10 @@ func (w *realWorld) remember(h providers.Host, asked []string, r *state.Report) 
 }
 
 // realAccess opens real clusters.
-type realAccess struct{}
+type realAccess struct{ budget *budget.Budget }
 
-func (realAccess) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
-	return kube.Open(ctx, via, endpoint)
+func (r realAccess) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
+	return kube.OpenWithin(ctx, r.budget, via, endpoint)
 }
 
 func (realAccess) Etcd(ctx context.Context, via providers.Host, endpoints []string, folder string) (providers.Etcd, error) {

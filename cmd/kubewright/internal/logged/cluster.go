@@ -123,6 +123,11 @@ func (a *api) UploadCerts(ctx context.Context, op planner.UploadCerts, files map
 	return used, err
 }
 
+// DeleteJoinTokens implements providers.API.
+func (a *api) DeleteJoinTokens(ctx context.Context, keep []string) error {
+	return a.ask("delete of tokens for joining", func() error { return a.API.DeleteJoinTokens(ctx, keep) })
+}
+
 // DeleteToken implements providers.API.
 func (a *api) DeleteToken(ctx context.Context, token state.Secret) error {
 	return a.ask("delete of a token", func() error { return a.API.DeleteToken(ctx, token) })

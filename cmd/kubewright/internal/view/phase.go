@@ -145,6 +145,9 @@ func describe(ph phase) string {
 			}
 			continue
 		}
+		if _, after := op.(planner.DeleteToken); after && len(ph.step.Operations) > 1 {
+			continue // of a join, which ends with it
+		}
 		if text := telling(op); text != "" && !seen[text] {
 			seen[text] = true
 			parts = append(parts, text)
@@ -198,6 +201,8 @@ func telling(op planner.Operation) string {
 		return "makes a token for joining"
 	case planner.DeleteToken:
 		return "deletes the token for joining"
+	case planner.DeleteJoinTokens:
+		return "deletes tokens for joining that are left"
 	case planner.Cordon:
 		if o.Undo {
 			return "lets pods in again"

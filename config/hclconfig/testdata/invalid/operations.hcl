@@ -102,6 +102,28 @@ cluster "keyless" { # ERROR: Cluster without control plane
   }
 }
 
+cluster "inward" { # ERROR: Cluster without control plane
+  kubernetes_version = "1.36.3"
+
+  install {
+    packages {
+      key        = "kubernetes.asc"                              # ERROR: No key of the package repository
+      repository = "http://169.254.169.254/latest/user-data" # ERROR: Invalid package repository
+    }
+  }
+}
+
+cluster "loopback" { # ERROR: Cluster without control plane
+  kubernetes_version = "1.36.3"
+
+  install {
+    packages {
+      key        = "kubernetes.asc"          # ERROR: No key of the package repository
+      repository = "http://127.1/kubernetes" # ERROR: Invalid package repository
+    }
+  }
+}
+
 cluster "emptied" { # ERROR: Cluster without control plane
   kubernetes_version = "1.36.3"
 

@@ -15,7 +15,7 @@ import (
 
 // Server keeps one state.
 type Server struct {
-	// URL is the state's address; User and Password are needed there.
+	// URL is the state's address; User and Password are needed there, unless both are empty.
 	URL, User, Password string
 	// Path is that of URL.
 	Path string
@@ -32,6 +32,8 @@ type Server struct {
 	// serials are those of the versions that GitLab has kept.
 	serials map[int64]bool
 	damage  bool
+	// forgetful stores nothing, lockless locks nothing, and both answer as if all were well.
+	forgetful, lockless bool
 	// seen are the requests, as METHOD ID.
 	seen []string
 }
@@ -74,6 +76,22 @@ func (s *Server) Damage() {
 	s.damage = true
 }
 
+// Forget has writes answered as if all were well, and nothing stored, until it is called
+// with false.
+func (s *Server) Forget(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetful = on
+}
+
+// Lockless has every lock and unlock answered as if all were well, as by a server that
+// looks at no method.
+func (s *Server) Lockless() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lockless = true
+}
+
 // State is what is kept; nil for nothing.
 func (s *Server) State() []byte {
 	s.mu.Lock()
@@ -111,7 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, r.Method+" "+r.URL.Query().Get("ID"))
-	if user, password, ok := r.BasicAuth(); !ok || user != s.User || password != s.Password {
+	if user, password, _ := r.BasicAuth(); user != s.User || password != s.Password {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -179,6 +197,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, body []byte) {
 		w.WriteHeader(http.StatusBadRequest)
 	case r.URL.Query().Get("ID") != s.lockID:
 		s.conflict(w)
+	case s.forgetful:
 	default:
 		s.keep(w, body)
 	}
@@ -224,7 +243,10 @@ func (s *Server) lockWith(w http.ResponseWriter, body []byte) {
 			return
 		}
 	}
-	if s.lockID != "" {
+	if s.lockless {
+		return
+	}
+	if s.lockID != "" { // however long its holder has been silent
 		s.conflict(w)
 		return
 	}

@@ -1,0 +1,135 @@
+package phases_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestUntrustedLeaver: a worker whose block is gone and whose host another state has is not
+// reset, and keeps nothing else from being planned.
+func TestUntrustedLeaver(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 2)
+	w := base.config.Nodes[2]
+	for name, c := range map[string]struct {
+		allow   bool
+		options planner.Options
+		want    diag.Severity
+	}{
+		"no flag":            {false, planner.Options{}, diag.Error},
+		"-allow-unreachable": {true, planner.Options{}, diag.Warning},
+		"-exclude":           {false, planner.Options{Excludes: []planner.Selector{{Target: w.Target}}}, diag.Warning},
+		"-target":            {false, planner.Options{Targets: []planner.Selector{{Target: base.config.Nodes[1].Target}}}, diag.Warning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			o.leave(w.Target.Key)
+			v := o.observe()
+			mark(v, w, func(m *state.Marks) { m.Lineage = "another" })
+			v.AllowUnreachable = c.allow
+			r, diags := o.planOf(v, c.options)
+			want := finding{c.want, "Host belongs to another state", "", w.Target.String(), []string{w.Address}}
+			if c.want == diag.Error {
+				want.says = append(want.says, "is to leave cluster", "in the state with lineage another", "kubewright state rm", "To go on without this host")
+			}
+			wantFindings(t, diags, want)
+			if c.want == diag.Warning && (r.Plan == nil || stepOf(r.Plan, w.Target.Key+"/reset") != nil) {
+				t.Error("there is no plan, or it resets the host")
+			}
+		})
+	}
+}
+
+// TestForeignWorkerBeforeFounding: a worker that another state has keeps no cluster from
+// being founded when it is left out.
+func TestForeignWorkerBeforeFounding(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	places(o.config)
+	w := o.config.Nodes[1]
+	seen := o.observe().Reports[w.Target]
+	blank := newOperator(t, o.config)
+	places(blank.config)
+	v := blank.observe()
+	v.Reports[w.Target] = seen
+	_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+	if !diags.HasErrors() {
+		t.Error("it is not refused")
+	}
+	r, diags := phases.Plan(v, planner.Plan{}, planner.Options{Excludes: []planner.Selector{{Target: w.Target}}})
+	if diags.HasErrors() || r.Plan == nil || r.Plan.Empty() {
+		t.Errorf("nothing is planned:\n%s", printedFindings(diags))
+	}
+}
+
+// TestOlderState: a state that lacks a run is refused, unless the cluster shows that the
+// run was cut short, or somebody accepts it.
+func TestOlderState(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 2)
+	last := base.recorded.RunToken
+	for name, c := range map[string]struct {
+		change func(*phases.View)
+		want   finding
+	}{
+		"refused":  {func(*phases.View) {}, finding{diag.Error, "State is older than its hosts", "", "", []string{"kubewright state recover", "-allow-older-state"}}},
+		"accepted": {func(v *phases.View) { v.AllowOlderState = true }, finding{diag.Warning, "State is older than its hosts", "", "", []string{"shows as changed outside"}}},
+		"cut short": {func(v *phases.View) {
+			v.Clusters["prod"].Lease = &state.RunLease{Lineage: v.Recorded.Lineage, Token: last + 1}
+		},
+			finding{diag.Warning, "Last run was cut short", "", "", []string{"still has the lease"}}},
+		"another state's lease": {func(v *phases.View) { v.Clusters["prod"].Lease = &state.RunLease{Lineage: "another", Token: last + 1} },
+			finding{diag.Error, "State is older than its hosts", "", "", nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			v := o.observe()
+			mark(v, o.config.Nodes[0], func(m *state.Marks) { m.Token = last + 1 })
+			c.change(v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, c.want)
+			if got := v.NextRun(); got != last+2 {
+				t.Errorf("the next run is %d, want %d", got, last+2)
+			}
+		})
+	}
+	t.Run("workers", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		v := o.observe()
+		mark(v, o.config.Nodes[1], func(m *state.Marks) { m.Token = math.MaxInt64 })
+		mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Token = last + 3 })
+		_, diags := o.planOf(v, planner.Options{})
+		wantFindings(t, diags,
+			finding{diag.Warning, "Run token does not count", "", "", []string{"w1", "9223372036854775807"}},
+			finding{diag.Warning, "Worker has seen a later run", "", "", []string{"w2"}})
+		if got := v.NextRun(); got != last+4 || v.VoidRuns()[o.config.Nodes[1].Target] != math.MaxInt64 || len(v.VoidRuns()) != 1 {
+			t.Errorf("the next run is %d, want %d; void are %v", got, last+4, v.VoidRuns())
+		}
+	})
+}
+
+// TestForeignWorkerAndEtcd: what is done to etcd touches no worker, and none keeps it from
+// being done.
+func TestForeignWorkerAndEtcd(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	places(o.config)
+	v := o.observe()
+	mark(v, o.config.Nodes[3], func(m *state.Marks) { m.Lineage = "another" })
+	r, diags := phases.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
+	if diags.HasErrors() || r.Plan == nil || r.Plan.Empty() {
+		t.Errorf("nothing is planned:\n%s", printedFindings(diags))
+	}
+	if (finding{diag.Warning, "Host belongs to another state", "main.hcl:14", o.config.Nodes[3].Target.String(), []string{"which changes control planes alone"}}).in(diags) == nil {
+		t.Errorf("there is no warning:\n%s", printedFindings(diags))
+	}
+}

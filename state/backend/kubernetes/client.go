@@ -1,0 +1,62 @@
+package kubernetes
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// maxAnswer bounds an answer of the API server's, in bytes: a Secret of maxSecret in
+// base64, and what stands beside it.
+const maxAnswer = 8 << 20
+
+// connect makes the client. It follows no redirect: a write that is redirected becomes a
+// read, which succeeds and changes nothing, and credentials are added to every request,
+// also to one that goes to another server.
+func connect(config *rest.Config) (kubernetes.Interface, error) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	own := *client
+	own.CheckRedirect = func(next *http.Request, _ []*http.Request) error {
+		to := url.URL{Scheme: next.URL.Scheme, Host: next.URL.Host, Path: next.URL.Path}
+		return fmt.Errorf("the API server redirects to %s, which is not followed: see whether the server of the kubeconfig is right, and no proxy with a login stands before it", to.String())
+	}
+	return kubernetes.NewForConfigAndClient(config, &own)
+}
+
+// bounded cuts off answers that are too long to be a Secret.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(r)
+	if err == nil {
+		resp.Body = &boundedBody{resp.Body, maxAnswer}
+	}
+	return resp, err
+}
+
+// WrappedRoundTripper lets client-go find the transport within.
+func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("the API server's answer is larger than %d MiB, and so is no Secret", maxAnswer>>20)
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,55 @@
+package backend_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// endless is a server that never stops.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestReadAll: no more is read than a state may have, whatever is announced.
+func TestReadAll(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    io.Reader
+		size int64
+		want string
+		err  func(error) bool
+	}{
+		"announced":            {strings.NewReader("state"), 5, "state", nil},
+		"not announced":        {strings.NewReader("state"), -1, "state", nil},
+		"empty":                {strings.NewReader(""), 0, "", nil},
+		"more than announced":  {strings.NewReader("state"), 4, "", func(err error) bool { return err.Error() == "more follows than was announced" }},
+		"less than announced":  {strings.NewReader("state"), 6, "", func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		"endless":              {endless{}, -1, "", backend.IsLarge},
+		"too much announced":   {endless{}, backend.MaxState + 1, "", backend.IsLarge},
+		"the most, announced":  {io.LimitReader(endless{}, backend.MaxState), backend.MaxState, string(make([]byte, backend.MaxState)), nil},
+		"one more, in a state": {io.LimitReader(endless{}, backend.MaxState+1), -1, "", backend.IsLarge},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := backend.ReadAll(c.r, c.size)
+		runtime.ReadMemStats(&after)
+		switch {
+		case c.err != nil && (err == nil || !c.err(err)):
+			t.Errorf("%s: error = %v", name, err)
+		case c.err == nil && (err != nil || !bytes.Equal(got, []byte(c.want))):
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 4*backend.MaxState {
+			t.Errorf("%s: %d MiB were allocated", name, took>>20)
+		}
+	}
+	want := "cannot read state at https://x: it has more than 64 MiB, the most that is read of a state; see whether something else than a state lies there, and put an older version of it back"
+	if err := backend.TooLarge("read state", "https://x"); err.Error() != want || !errors.Is(err, backend.ErrTooLarge) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

@@ -1,0 +1,22 @@
+package s3
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// open is the note about a server without encryption. Credentials need no note, whoever
+// names the server: a signature (SigV4) does not reveal the secret key and is worth
+// nothing at another host, and a session token opens nothing without that key.
+func open(u *url.URL) []backend.Note {
+	if !strings.EqualFold(u.Scheme, "http") || backend.Loopback(u.Hostname()) {
+		return nil
+	}
+	return []backend.Note{{
+		Title: "State is sent without encryption",
+		Text:  fmt.Sprintf("The endpoint of the backend is http://%s: whoever is on the way can read the state, and can answer in place of the server. Use an endpoint with https.", u.Host),
+	}}
+}

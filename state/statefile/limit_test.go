@@ -1,0 +1,94 @@
+package statefile_test
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// sparse makes a file of this size, which takes no room.
+func sparse(t *testing.T, path string, size int64) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLargeFiles: a file of 3 GiB is refused unread, whichever it is, and it is said
+// what to do.
+func TestLargeFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		path func(statefile.Paths) string
+		want string
+	}{
+		"state":   {func(p statefile.Paths) string { return p.State }, "it has more than 64 MiB, the most that is read of it; there is no older state beside it"},
+		"journal": {func(p statefile.Paths) string { return p.Journal }, "it has more than 64 MiB, the most that is read of it; no run writes that much: move it away and plan"},
+	} {
+		p := statefile.DirPaths(t.TempDir())
+		sparse(t, c.path(p), 3<<30)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := statefile.Load(p)
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+			t.Errorf("%s: %d MiB were allocated", name, took>>20)
+		}
+	}
+}
+
+// TestFullJournal: no step begins that could not be written down to its end, and none
+// is written that would not be read again.
+func TestFullJournal(t *testing.T) {
+	t.Parallel()
+	p := statefile.DirPaths(t.TempDir())
+	j, err := statefile.OpenJournal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	long := strings.Repeat("x", 5<<20)
+	entry := func(kind state.EntryKind) state.Entry {
+		return state.Entry{Kind: kind, Run: "r1", Lineage: "l1", Step: long}
+	}
+	if err := j.Append(entry(state.EntryRun)); err != nil {
+		t.Fatal(err)
+	}
+	begun := 0
+	for err == nil && begun < 20 {
+		if err = j.Append(entry(state.EntryBegin)); err == nil {
+			begun++
+		}
+	}
+	if !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), "it has reached 64 MiB, the most that is read of it; the state is written now, which empties it: run the same command again, which goes on") {
+		t.Errorf("error = %v", err)
+	}
+	if entries, err := statefile.ReadJournal(p); err != nil || len(entries) != begun+1 {
+		t.Errorf("%d of %d entries, %v", len(entries), begun+1, err)
+	}
+}
+
+// TestLargeState: what could not be read again is not written.
+func TestLargeState(t *testing.T) {
+	t.Parallel()
+	p := statefile.DirPaths(t.TempDir())
+	st := &state.State{Lineage: strings.Repeat("l", backend.MaxState)}
+	err := statefile.Write(p, st)
+	if !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), "it has 64 MiB, and no more than 64 MiB are read of one; nothing was written") {
+		t.Errorf("error = %.300v", err)
+	}
+	if _, err := os.Stat(p.State); err == nil {
+		t.Error("it was written")
+	}
+}
