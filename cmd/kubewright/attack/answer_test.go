@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -61,51 +62,61 @@ func numbered(w io.Writer, form string, size int) {
 func planted(files map[string]string) func(string, []section) []section {
 	return func(script string, answer []section) []section {
 		for path, content := range files {
-			if strings.Contains(script, path) {
-				answer = plant(answer, path, content)
+			if strings.Contains(script, quoted(path)) {
+				answer = plant(script, answer, path, content)
 			}
 		}
 		return answer
 	}
 }
 
-// plant puts one file into an answer: that it exists, its digest, its size, and all of it
-// where contents and kubeconfigs are sent.
-func plant(answer []section, path, content string) []section {
-	out := make([]section, 0, len(answer)+2)
-	kind, sizes := "", 0
+// quoted is a path as scripts have it.
+func quoted(path string) string { return " '" + path + "'" }
+
+// reads are the calls of a script that send something of files: what they send, and the
+// line with the paths. Each is answered by a section of sizes, and one of what it sends
+// where one of the files exists.
+var reads = regexp.MustCompile(`(?m)^kw_small kw_(\w+)(.*)$`)
+
+// plant puts one file into an answer: that it exists, its digest, its size, and what is
+// sent of it.
+func plant(script string, answer []section, path, content string) []section {
+	calls := reads.FindAllStringSubmatch(script, -1)
+	out := make([]section, 0, len(answer)+len(calls))
+	sending := ""
 	for i, s := range answer {
-		switch s.words {
-		case "stats":
+		switch word, _, _ := strings.Cut(s.words, " "); {
+		case word == "stats":
 			s.text += fmt.Sprintf("8180|%d|600|root:root|1700000000.000000000|%s\n", len(content), path)
-		case "digests":
+		case word == "digests":
 			s.text += fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), path)
-		case "sizes":
-			sizes++
+		case word == "sizes" && len(calls) > 0:
+			kind, asked := calls[0][1], strings.Contains(calls[0][2], quoted(path))
+			if calls = calls[1:]; !asked {
+				break
+			}
 			s.text += fmt.Sprintf("%d %s\n", len(content), path)
-			if kind = following(answer, i); kind == "" && sizes == 1 {
-				out = append(out, s, section{words: "contents", text: base64.StdEncoding.EncodeToString([]byte(content)) + "\n"})
+			if sending = kind; i+1 == len(answer) || answer[i+1].words != kind {
+				out = append(out, s, section{words: kind, text: sent(kind, "", path, content)})
+				sending = ""
 				continue
 			}
-		case "contents":
-			all, _ := base64.StdEncoding.DecodeString(strings.ReplaceAll(s.text, "\n", ""))
-			s.text = base64.StdEncoding.EncodeToString(append(all, content...)) + "\n"
-		case "kubeconfigs", "certificates":
-			s.text += ">" + path + "\n" + content + "\n"
+		case word == sending:
+			s.text, sending = sent(word, s.text, path, content), ""
 		}
 		out = append(out, s)
 	}
 	return out
 }
 
-// following is the name of the section behind one of sizes, where that has what the sizes
-// are of.
-func following(answer []section, i int) string {
-	if i+1 < len(answer) {
-		switch w := answer[i+1].words; w {
-		case "contents", "certificates", "keys", "kubeconfigs":
-			return w
-		}
+// sent is the text of a section with a file more.
+func sent(kind, text, path, content string) string {
+	switch kind {
+	case "contents":
+		all, _ := base64.StdEncoding.DecodeString(strings.ReplaceAll(text, "\n", ""))
+		return base64.StdEncoding.EncodeToString(append(all, content...)) + "\n"
+	case "keys":
+		return text + "- " + path + "\n"
 	}
-	return ""
+	return text + ">" + path + "\n" + strings.TrimSuffix(content, "\n") + "\n"
 }

@@ -42,6 +42,7 @@ type area struct {
 // areas are all that is tried, in the order in which it is printed.
 var areas = []area{
 	{"hostile host", hostAttacks},
+	{"hostile control plane", apiAttacks},
 	{"commands in configurations", execAttacks},
 	{"links, FIFOs and devices", linkAttacks},
 	{"expressions without end", bombAttacks},
