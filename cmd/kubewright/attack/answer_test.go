@@ -78,6 +78,9 @@ func quoted(path string) string { return " '" + path + "'" }
 // where one of the files exists.
 var reads = regexp.MustCompile(`(?m)^kw_small kw_(\w+)(.*)$`)
 
+// looks is the line of a script with the paths of which it says whether they exist.
+var looks = regexp.MustCompile(`(?m)^set --.*$`)
+
 // plant puts one file into an answer: that it exists, its digest, its size, and what is
 // sent of it.
 func plant(script string, answer []section, path, content string) []section {
@@ -86,7 +89,7 @@ func plant(script string, answer []section, path, content string) []section {
 	sending := ""
 	for i, s := range answer {
 		switch word, _, _ := strings.Cut(s.words, " "); {
-		case word == "stats":
+		case word == "stats" && strings.Contains(looks.FindString(script), quoted(path)):
 			s.text += fmt.Sprintf("8180|%d|600|root:root|1700000000.000000000|%s\n", len(content), path)
 		case word == "digests":
 			s.text += fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), path)
