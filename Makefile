@@ -35,7 +35,7 @@ SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
 # Tests are vetted by make check, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
-.PHONY: build demo test long check fmt golden e2e fetch e2e-all bench help
+.PHONY: build demo test long attack check fmt golden e2e fetch e2e-all bench help
 
 build: ## build bin/kubewright
 	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright
@@ -51,6 +51,13 @@ LONG_TIMEOUT ?= 180m
 long: ## the long forms of the tests that read KUBEWRIGHT_LONG: every moment, many more sequences
 	KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -count=1 -timeout $(LONG_TIMEOUT) \
 		$$(grep -rl --include='*_test.go' KUBEWRIGHT_LONG . | xargs -n1 dirname | sort -u)
+
+ATTACK_TIMEOUT ?= 60m
+
+# Most attacks that are long wait: more of them than there are cores run at once.
+attack: ## the attacks of hosts, API, backends, configurations and files: how many were tried, and held
+	@out=$$(KUBEWRIGHT_ATTACK=1 $(GARBAGE) $(TEST) -count=1 -v -parallel 6 -timeout $(ATTACK_TIMEOUT) ./cmd/kubewright/attack 2>&1); code=$$?; \
+	echo "$$out" | grep -v -e '^=== ' -e '^ *--- PASS: ' -e '^ *--- SKIP: '; exit $$code
 
 check: ## format, vet, staticcheck, tidy
 	@files=$$($(GO) run $(GOFUMPT) -l cmd config planner providers state); \

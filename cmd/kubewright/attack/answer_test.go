@@ -1,0 +1,125 @@
+package attack
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// edit returns what changes the text of the first section with a name.
+func edit(name string, change func(string) string) func(string, []section) []section {
+	return func(_ string, answer []section) []section {
+		for i, s := range answer {
+			if word, _, _ := strings.Cut(s.words, " "); word == name {
+				answer[i].text = change(s.text)
+				break
+			}
+		}
+		return answer
+	}
+}
+
+// replace returns what puts a text in the place of a section's.
+func replace(name, text string) func(string, []section) []section {
+	return edit(name, func(string) string { return text })
+}
+
+// extend returns what adds a text to a section's.
+func extend(name, text string) func(string, []section) []section {
+	return edit(name, func(old string) string { return old + text })
+}
+
+// swollen returns what adds lines with growing numbers to a section, up to a size in bytes.
+func swollen(name, form string, size int) func(string, []section) []section {
+	return func(_ string, answer []section) []section {
+		for i := range answer {
+			if answer[i].words == name {
+				answer[i].more = func(w io.Writer) { numbered(w, form, size) }
+			}
+		}
+		return answer
+	}
+}
+
+// numbered repeats a form with growing numbers up to a size in bytes.
+func numbered(w io.Writer, form string, size int) {
+	b := bufio.NewWriter(w)
+	for i, written := 0, 0; written < size; i++ {
+		n, err := fmt.Fprintf(b, form, i)
+		if err != nil {
+			return
+		}
+		written += n
+	}
+	_ = b.Flush()
+}
+
+// planted returns what makes a host have files, each where a script asks for it.
+func planted(files map[string]string) func(string, []section) []section {
+	return func(script string, answer []section) []section {
+		for path, content := range files {
+			if strings.Contains(script, quoted(path)) {
+				answer = plant(script, answer, path, content)
+			}
+		}
+		return answer
+	}
+}
+
+// quoted is a path as scripts have it.
+func quoted(path string) string { return " '" + path + "'" }
+
+// reads are the calls of a script that send something of files: what they send, and the
+// line with the paths. Each is answered by a section of sizes, and one of what it sends
+// where one of the files exists.
+var reads = regexp.MustCompile(`(?m)^kw_small kw_(\w+)(.*)$`)
+
+// looks is the line of a script with the paths of which it says whether they exist.
+var looks = regexp.MustCompile(`(?m)^set --.*$`)
+
+// plant puts one file into an answer: that it exists, its digest, its size, and what is
+// sent of it.
+func plant(script string, answer []section, path, content string) []section {
+	calls := reads.FindAllStringSubmatch(script, -1)
+	out := make([]section, 0, len(answer)+len(calls))
+	sending := ""
+	for i, s := range answer {
+		switch word, _, _ := strings.Cut(s.words, " "); {
+		case word == "stats" && strings.Contains(looks.FindString(script), quoted(path)):
+			s.text += fmt.Sprintf("8180|%d|600|root:root|1700000000.000000000|%s\n", len(content), path)
+		case word == "digests":
+			s.text += fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), path)
+		case word == "sizes" && len(calls) > 0:
+			kind, asked := calls[0][1], strings.Contains(calls[0][2], quoted(path))
+			if calls = calls[1:]; !asked {
+				break
+			}
+			s.text += fmt.Sprintf("%d %s\n", len(content), path)
+			if sending = kind; i+1 == len(answer) || answer[i+1].words != kind {
+				out = append(out, s, section{words: kind, text: sent(kind, "", path, content)})
+				sending = ""
+				continue
+			}
+		case word == sending:
+			s.text, sending = sent(word, s.text, path, content), ""
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// sent is the text of a section with a file more.
+func sent(kind, text, path, content string) string {
+	switch kind {
+	case "contents":
+		all, _ := base64.StdEncoding.DecodeString(strings.ReplaceAll(text, "\n", ""))
+		return base64.StdEncoding.EncodeToString(append(all, content...)) + "\n"
+	case "keys":
+		return text + "- " + path + "\n"
+	}
+	return text + ">" + path + "\n" + strings.TrimSuffix(content, "\n") + "\n"
+}

@@ -1,0 +1,239 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What a run may take at most, where an attack does not say otherwise: generous, for a
+// machine that is busy with other tests.
+const (
+	usualBound  = time.Minute
+	usualMemory = 400 << 20 // bytes
+	// memoryRoom is how many times its limit a run may ask for before it is refused more: an
+	// attack that succeeds must not take the machine with it.
+	memoryRoom = 4
+)
+
+// arena is an operator's folder and home for one attack.
+type arena struct {
+	*testing.T
+	// dir is the working folder; home and outside lie beside it.
+	dir, home, outside string
+	// env are further variables of the command's environment, as NAME=VALUE.
+	env []string
+	// bound is how long one run may take, memory how many bytes it may use.
+	bound  time.Duration
+	memory int64
+}
+
+func newArena(t *testing.T) *arena {
+	t.Helper()
+	root := t.TempDir()
+	a := &arena{
+		T: t, dir: filepath.Join(root, "work"), home: filepath.Join(root, "home"), outside: filepath.Join(root, "outside"),
+		bound: usualBound, memory: usualMemory,
+	}
+	for _, dir := range []string{a.dir, a.home, a.outside} {
+		a.must(os.MkdirAll(dir, 0o700))
+	}
+	return a
+}
+
+func (a *arena) must(err error) {
+	a.Helper()
+	if err != nil {
+		a.Fatal(err)
+	}
+}
+
+// path is a file of the working folder.
+func (a *arena) path(name string) string { return filepath.Join(a.dir, name) }
+
+// write writes a file of the working folder.
+func (a *arena) write(name, text string) {
+	a.Helper()
+	a.must(os.WriteFile(a.path(name), []byte(text), 0o600))
+}
+
+// read returns a file of the working folder.
+func (a *arena) read(name string) string {
+	a.Helper()
+	b, err := os.ReadFile(a.path(name))
+	a.must(err)
+	return string(b)
+}
+
+// victim makes a file outside of the working folder that has to stay as it is.
+func (a *arena) victim(name string) string {
+	a.Helper()
+	const text = "what the operator needs\n"
+	path := filepath.Join(a.outside, name)
+	a.must(os.WriteFile(path, []byte(text), 0o600))
+	a.Cleanup(func() {
+		if b, err := os.ReadFile(path); err != nil || string(b) != text {
+			a.Errorf("%s is %q now: %v", name, b, err)
+		}
+	})
+	return path
+}
+
+// marker is a path where a file appears once an attacker's command has run.
+func (a *arena) marker() string {
+	path := filepath.Join(a.outside, "marker")
+	a.Cleanup(func() {
+		if _, err := os.Lstat(path); err == nil {
+			a.Error("an attacker's command has run on the operator's machine")
+		}
+	})
+	return path
+}
+
+// outcome is what a run has left.
+type outcome struct {
+	code           int
+	stdout, stderr string
+	// ended is false for a run that had to be killed when its time was over.
+	ended bool
+}
+
+// text is all of the output, with its lines joined.
+func (o outcome) text() string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
+
+// raw are bytes that move a terminal's cursor, colour it, or turn its text around.
+var raw = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+// crashed is how a Go program that has ended by a fault of its own says so.
+var crashed = regexp.MustCompile(`(?m)^(panic:|fatal error:|goroutine \d+|runtime: )|internal error|DATA RACE`)
+
+// kubewright runs the command, and fails the test where it does not end in time, uses
+// too much memory, panics, or prints raw bytes.
+func (a *arena) kubewright(args ...string) outcome {
+	a.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), a.bound)
+	defer cancel()
+	cmd, stdout, stderr := a.command(ctx, args)
+	err := cmd.Run()
+	o := outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), ctx.Err() == nil}
+	var exit *exec.ExitError
+	switch {
+	case !o.ended:
+		a.Errorf("%v has not ended after %v", args, a.bound)
+	case err != nil && !errors.As(err, &exit):
+		a.Fatal(err)
+	case o.code < 0 || o.code > 3:
+		a.Errorf("%v ended by %v\n%s", args, err, clip(o.stderr))
+	}
+	if m := crashed.FindString(o.stdout + "\n" + o.stderr); m != "" {
+		a.Errorf("%v: %q in the output\n%s", args, m, clip(o.stderr))
+	}
+	if m := raw.FindString(o.stdout + o.stderr); m != "" {
+		a.Errorf("%v: %q in the output", args, m)
+	}
+	a.measure(cmd)
+	return o
+}
+
+// command is kubewright as a process of its own, with an environment of its own.
+func (a *arena) command(ctx context.Context, args []string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	a.Helper()
+	self, err := os.Executable()
+	a.must(err)
+	cmd = exec.CommandContext(ctx, self, args...)
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Dir = a.dir
+	cmd.Env = append([]string{
+		commandVariable + "=" + fmt.Sprint(memoryRoom*a.memory), "PATH=" + os.Getenv("PATH"), "HOME=" + a.home, "TMPDIR=" + a.outside,
+		"GORACE=atexit_sleep_ms=0", "KUBEWRIGHT_INPUT=0",
+	}, a.env...)
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return cmd, stdout, stderr
+}
+
+// measure holds a run that has ended against the arena's limit of memory.
+func (a *arena) measure(cmd *exec.Cmd) {
+	a.Helper()
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return
+	}
+	most := a.memory
+	if watched {
+		most *= 4
+	}
+	if used := residentBytes(usage); used > most {
+		a.Errorf("%d MiB of memory, more than %d", used>>20, most>>20)
+	}
+}
+
+func clip(s string) string { return s[:min(len(s), 2000)] }
+
+// refused checks that a run has ended with an error that has these texts.
+func (a *arena) refused(o outcome, texts ...string) {
+	a.Helper()
+	if o.code != 1 || !strings.Contains(o.stderr, "Error: ") {
+		a.Errorf("exit code %d, and not an error\n%s%s", o.code, clip(o.stdout), clip(o.stderr))
+	}
+	for _, text := range texts {
+		if !strings.Contains(o.text(), text) {
+			a.Errorf("nothing of %q\n%s%s", text, clip(o.stdout), clip(o.stderr))
+		}
+	}
+}
+
+// founded is a folder in which the quickstart's simulated cluster was founded.
+var founded = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "kubewright-attack-")
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "quickstart", "main.hcl"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.hcl"), text, 0o600); err != nil {
+		return "", err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(self, "apply", "-auto-approve", "-no-color")
+	cmd.Dir, cmd.Env = dir, []string{commandVariable + "=0", "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.New(string(out))
+	}
+	return dir, nil
+})
+
+// Files of a working folder.
+const (
+	stateFile   = "kubewright.state.json"
+	journalFile = "kubewright.journal"
+	lockFile    = "kubewright.state.lock"
+	simFile     = "kubewright.sim.json"
+)
+
+// quickstart puts the founded quickstart into the working folder.
+func (a *arena) quickstart() {
+	a.Helper()
+	dir, err := founded()
+	a.must(err)
+	for _, name := range []string{"main.hcl", stateFile, simFile} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		a.must(err)
+		a.write(name, string(b))
+	}
+}
