@@ -57,7 +57,7 @@ done
 func newFedora(t *testing.T) distribution {
 	t.Helper()
 	d := newDistribution(t, "dnf", fakeFedora)
-	for _, tool := range []string{"awk", "cat", "find", "grep", "gzip", "mkdir", "mv", "rm", "sed", "stat", "sync", "tail"} {
+	for _, tool := range []string{"awk", "cat", "find", "grep", "id", "gzip", "mkdir", "mv", "rm", "sed", "stat", "sync", "tail"} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)
