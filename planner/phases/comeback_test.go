@@ -28,7 +28,7 @@ func TestControlPlaneOfOldState(t *testing.T) {
 				back := all[gone].Target
 				o.config.Nodes = slices.Delete(slices.Clone(all), gone, gone+1)
 				o.must(o.apply())
-				o.config.Nodes, o.recorded = all, old
+				o.config.Nodes, o.recorded, o.allowOlder = all, old, true
 				p, err := o.plan()
 				o.must(err)
 				if len(p.Drift) > 0 {

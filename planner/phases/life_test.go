@@ -35,6 +35,7 @@ type operator struct {
 	destroy  bool
 	// allowUnreachable is the flag.
 	allowUnreachable bool
+	allowOlder       bool
 	// replace, accept and forget are the flags of those names.
 	replace, accept, forget []state.Target
 	// rotate are what else -replace names.
@@ -74,7 +75,7 @@ func (o *operator) host(_ context.Context, t state.Target) (providers.Host, erro
 func (o *operator) observe() *phases.View {
 	ctx := context.Background()
 	v := &phases.View{
-		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, AllowUnreachable: o.allowUnreachable, ObservedAt: o.world.Now(),
+		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, AllowUnreachable: o.allowUnreachable, AllowOlderState: o.allowOlder, ObservedAt: o.world.Now(),
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
 	}

@@ -80,12 +80,12 @@ func Lead(p Place, o Operator) (string, error) {
 		}
 		o.Write(act.configuration(p))
 		o.Run(append([]string{"plan", "-out=plan"}, act.plan...)...)
-		block, err := act.block(p, []byte(o.Run("show", "-json", "plan")))
+		block, err := act.block(p, document(o.Run("show", "-json", "plan")))
 		if err != nil {
 			return "", err
 		}
 		life.WriteString(block)
-		o.Run("apply", "plan")
+		o.Run("apply", "-auto-approve", "plan") // of the first plan of all nothing proves who has made it
 	}
 	return life.String(), nil
 }
@@ -201,6 +201,14 @@ func (p Place) hosts(kind string, n int) string {
 		fmt.Fprintf(&b, " %s = %q,", name, p.Addresses[name])
 	}
 	return "{" + b.String() + " }"
+}
+
+// document is a plan as JSON without the warnings before it.
+func document(shown string) []byte {
+	if i := strings.Index(shown, "\n{"); i >= 0 && !strings.HasPrefix(shown, "{") {
+		shown = shown[i+1:]
+	}
+	return []byte(shown)
 }
 
 // block is an act as it is kept: its name, and the steps of its plan.
