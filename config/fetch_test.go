@@ -28,4 +28,16 @@ func TestUnfetchable(t *testing.T) {
 			t.Errorf("%q may be fetched from", host)
 		}
 	}
+	for host, want := range map[string]string{
+		"127.8.8.8":       "is a loopback address, which means the host itself",
+		"[::1]":           "is a loopback address, which means the host itself",
+		"239.1.2.3":       "is a multicast address",
+		"ff02::1":         "is a multicast address",
+		"169.254.169.254": "is a link-local address, where metadata services are",
+		"100.100.100.200": "is the address of a metadata service",
+	} {
+		if why := config.Unfetchable(host); why != want {
+			t.Errorf("%s: got %q, want %q", host, why, want)
+		}
+	}
 }

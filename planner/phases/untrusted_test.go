@@ -1,7 +1,9 @@
 package phases_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -115,6 +117,46 @@ func TestOlderState(t *testing.T) {
 			t.Errorf("the next run is %d, want %d; void are %v", got, last+4, v.VoidRuns())
 		}
 	})
+}
+
+// TestRunTokenOfState: a state that took over what a host made up counts on from what hosts
+// have really seen, and says so.
+func TestRunTokenOfState(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	last := o.recorded.RunToken
+	v := o.observe()
+	recorded := *v.Recorded
+	recorded.RunToken = math.MaxInt64
+	v.Recorded = &recorded
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Warning, "Run token does not count", "", "", []string{
+		"The state has the run token 9223372036854775807, a number that no run can have reached: it came from a host. ",
+		fmt.Sprintf("The next run is number %d, and the state takes it over.", last+1),
+	}})
+	if got := v.NextRun(); got != last+1 {
+		t.Errorf("the next run is %d, want %d", got, last+1)
+	}
+}
+
+// TestUnreadableMark: a mark that cannot be read says neither whose the host is nor of which run.
+func TestUnreadableMark(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	v := o.observe()
+	mark(v, o.config.Nodes[1], func(m *state.Marks) { m.Unreadable = "cannot read /var/lib/kubewright/marks.json" })
+	_, diags := o.planOf(v, planner.Options{})
+	if len(diags) != 1 || diags[0].Summary != "Host's mark cannot be read" {
+		t.Fatalf("got\n%s", printedFindings(diags))
+	}
+	for _, part := range []string{
+		"cannot read /var/lib/kubewright/marks.json. kubewright knows by this file whose the host is and which run was the last there. Nothing is changed on any host.",
+		"put the file back from a backup, or delete it", "-replace=",
+	} {
+		if !strings.Contains(diags[0].Detail, part) {
+			t.Errorf("%q is not in\n%s", part, diags[0].Detail)
+		}
+	}
 }
 
 // TestForeignWorkerAndEtcd: what is done to etcd touches no worker, and none keeps it from

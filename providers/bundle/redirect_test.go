@@ -38,7 +38,7 @@ func TestRedirects(t *testing.T) {
 		{"https://dl.k8s.io/a", "https://169.254.169.254/latest/meta-data", "is a link-local address"},
 		{"https://dl.k8s.io/a", "https://localhost/a", "is the host itself or a metadata service"},
 		{"https://dl.k8s.io/a", "https://u:p@cdn.dl.k8s.io/a", "with a user in the address"},
-		{"https://dl.k8s.io/a", "https://dl.k8s.io/a", "more than 5 times"},
+		{"https://dl.k8s.io/a", "https://dl.k8s.io/a", "it redirects more than 5 times"},
 	} {
 		client := *bundle.DefaultSources().Client
 		client.Transport = answers{test.from: test.to}

@@ -72,6 +72,8 @@ type server struct {
 	stepsDown bool
 	// split has it answer nothing that needs a quorum.
 	split bool
+	// more are further members that it lists.
+	more int
 }
 
 // errNoAnswer is that of an etcd whose request waits for a quorum.
@@ -107,10 +109,21 @@ func (s *server) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.Mem
 	if s.split && r.Linearizable {
 		return nil, errNoAnswer
 	}
-	return &pb.MemberListResponse{
-		Header:  &pb.ResponseHeader{ClusterId: clusterID},
-		Members: []*pb.Member{{ID: 1, Name: "a", ClientURLs: []string{"http://etcd.test:2379"}}},
-	}, nil
+	members := []*pb.Member{{ID: 1, Name: "a", ClientURLs: []string{"http://etcd.test:2379"}}}
+	for i := range s.more {
+		members = append(members, &pb.Member{ID: uint64(i) + 2})
+	}
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: clusterID}, Members: members}, nil
+}
+
+// TestManyMembers: an etcd that lists more members than there can be is not asked about each.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	c, _ := (&server{more: mostMembers}).serve(t)
+	_, _, err := c.Members(t.Context())
+	if want := "http://etcd.test:2379: it lists 65 members, which no etcd has"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
 }
 
 // dialer is a host that reaches the server, wherever it is asked to dial.

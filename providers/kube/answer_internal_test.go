@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubewright/kubewright/providers"
@@ -104,6 +106,57 @@ func TestOtherForm(t *testing.T) {
 		if !errors.Is(err, providers.ErrProtocol) || !strings.Contains(err.Error(), "in another form than JSON") {
 			t.Errorf("%s: got %v", form, err)
 		}
+		if got, want := providers.RemedyOf(err), "no API server in order answers so. Take its host for compromised until you know better"; got != want {
+			t.Errorf("%s: the remedy is %q, want %q", form, got, want)
+		}
+	}
+}
+
+// TestCostlyAnswersTogether: objects that are each small enough are refused where all that one
+// observation reads are too many values.
+func TestCostlyAnswersTogether(t *testing.T) {
+	t.Parallel()
+	const n = objectValues * 3 / 4
+	object := `{"kind":"Secret","apiVersion":"v1","list":{` + strings.Repeat(`"a":"",`, n) + `"b":""}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, object)
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: capped{http.DefaultTransport, budget.New()}}
+	ctx := context.WithValue(t.Context(), allowanceKey{}, &allowance{})
+	for read := 0; ; read++ {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/api/v1/secrets", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		if err == nil && read <= readValues/n {
+			continue
+		}
+		if err == nil || read == 0 || !strings.Contains(err.Error(), "together with those before more than 1048576 values") {
+			t.Errorf("after %d answers: got %v", read, err)
+		}
+		return
+	}
+}
+
+// TestManyDrained: pods on nodes to be drained are kept whole, and no more than a cluster has.
+func TestManyDrained(t *testing.T) {
+	t.Parallel()
+	s := podsSeen{counts: map[string]int{}, room: kept{what: "pods"}}
+	var err error
+	seen := 0
+	for ; err == nil && seen <= mostDrained; seen++ {
+		err = s.see(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "w1"}}, []string{"w1"})
+	}
+	if _, is := errors.AsType[*tooManyError](err); !is || seen != mostDrained+1 || !strings.Contains(err.Error(), "more than 20000 pods on the nodes to be drained") {
+		t.Errorf("after %d pods: got %v", seen, err)
 	}
 }
 

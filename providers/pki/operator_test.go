@@ -1,6 +1,7 @@
 package pki_test
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -193,6 +194,25 @@ func TestReadKubeconfigRefuses(t *testing.T) {
 		if want := "cannot use /etc/kubernetes/admin.conf: it sets " + tt.want; !errors.As(err, &foreign) || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
+	}
+}
+
+// TestReadKubeconfigOfTwo: a certificate with the key of another one is of no use, and the
+// error says nothing of the key.
+func TestReadKubeconfigOfTwo(t *testing.T) {
+	t.Parallel()
+	const path = "/etc/kubernetes/admin.conf"
+	host, _ := adminConf(t, "", "", "")
+	other, _ := adminConf(t, "", "", "")
+	key := func(m *memory) []byte {
+		_, rest, _ := strings.Cut(string(m.files[path]), "client-key-data: ")
+		data, _, _ := strings.Cut(rest, "}")
+		return []byte(data)
+	}
+	host.files[path] = bytes.Replace(host.files[path], key(host), key(other), 1)
+	_, err := pki.New(pki.Options{}).ReadKubeconfig(t.Context(), host, path)
+	if want := "cannot use " + path + ": its client certificate and key do not belong together"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

@@ -97,6 +97,19 @@ func TestHostOperationsThatFail(t *testing.T) {
 	}
 }
 
+// TestSuperseded: a host that a later run has changed takes nothing from an earlier one.
+func TestSuperseded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.token = 5
+	r.perform(cp1, write("/etc/x", "later", "0600"))
+	r.token = 4
+	_, err := r.w.Host(cp1).Perform(context.Background(), r.batch(write("/etc/x", "earlier", "0600")))
+	if !errors.Is(err, providers.ErrSuperseded) || !strings.Contains(err.Error(), "the host has seen run 5, this is run 4") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestRecordsTravel: what is read from one host becomes the same record where
 // it is written, and no key material is anywhere.
 func TestRecordsTravel(t *testing.T) {

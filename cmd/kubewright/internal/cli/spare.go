@@ -54,7 +54,7 @@ func regular(asks, path string) error {
 	case err == nil:
 		return nil // of what cannot be looked at, writing says why
 	case !isNone:
-		return &diagError{diag.Diagnostics{diag.Errorf("File cannot be written", "%s: %s. Nothing was written.", asks, sentence(safefile.Cause(err).Error()))}}
+		return &diagError{diag.Diagnostics{diag.Errorf("File cannot be written", "%s: %s. Nothing was written.", asks, safefile.Cause(err))}}
 	}
 	mode := refused.Mode
 	if to, err := os.Stat(path); err == nil && !to.Mode().IsRegular() {
