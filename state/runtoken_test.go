@@ -78,8 +78,15 @@ func keys(seen []state.SeenRun) []string {
 func TestLaterRun(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ recorded, next, want int64 }{
-		{0, 1, 1}, {7, 8, 8}, {8, 7, 8}, {math.MaxInt64, 1, 1}, {math.MinInt64, 1, 1}, {7, math.MaxInt64, 7}, {7, math.MinInt64, 7},
-		{math.MaxInt64, math.MinInt64, 0}, {state.MaxRunToken, state.MaxRunToken + 1, state.MaxRunToken},
+		{0, 1, 1},
+		{7, 8, 8},
+		{8, 7, 8},
+		{math.MaxInt64, 1, 1},
+		{math.MinInt64, 1, 1},
+		{7, math.MaxInt64, 7},
+		{7, math.MinInt64, 7},
+		{math.MaxInt64, math.MinInt64, 0},
+		{state.MaxRunToken, state.MaxRunToken + 1, state.MaxRunToken},
 	} {
 		if got := state.LaterRun(tt.recorded, tt.next); got != tt.want {
 			t.Errorf("LaterRun(%d, %d) = %d, want %d", tt.recorded, tt.next, got, tt.want)

@@ -149,16 +149,22 @@ var touchedFiles = map[string]touched{
 	"log":      {file: "log", commands: []string{"plan", "version"}, variables: map[string]string{"KUBEWRIGHT_LOG": "info", "KUBEWRIGHT_LOG_PATH": "FILE"}},
 	"format":   {file: "x.hcl", commands: []string{"fmt", "fmt FILE", "fmt -check -diff FILE"}, folders: true, holds: "a={}\n"},
 	"snapshot": {file: "x.db", commands: []string{"etcd snapshot -out=FILE", "etcd restore FILE"}},
-	"kubeconfig": {file: "x.conf", commands: []string{"kubeconfig -out=FILE", "kubeconfig -merge -out=FILE", "kubeconfig -merge"},
-		variables: map[string]string{"KUBECONFIG": "FILE"}},
+	"kubeconfig": {
+		file: "x.conf", commands: []string{"kubeconfig -out=FILE", "kubeconfig -merge -out=FILE", "kubeconfig -merge"},
+		variables: map[string]string{"KUBECONFIG": "FILE"},
+	},
 	"generated": {file: "x.hcl", commands: []string{"plan -generate-config-out=FILE"}},
 	"variables": {file: "x.kwvars", commands: []string{"plan -var-file=FILE"}, followed: true},
 	"own vars":  {file: "x.auto.kwvars", commands: []string{"plan", "validate"}, folders: true},
-	"settings": {file: "settings", commands: []string{"init -backend-config=FILE"}, followed: true,
-		config: `kubewright { backend "http" {} }`},
+	"settings": {
+		file: "settings", commands: []string{"init -backend-config=FILE"}, followed: true,
+		config: `kubewright { backend "http" {} }`,
+	},
 	"pushed": {file: "pushed", commands: []string{"state push FILE"}, followed: true},
-	"approvals": {file: "approvals", commands: []string{"plan", "apply -auto-approve"},
-		config: `policy "p" { approval { file = "approvals" } }`},
+	"approvals": {
+		file: "approvals", commands: []string{"plan", "apply -auto-approve"},
+		config: `policy "p" { approval { file = "approvals" } }`,
+	},
 	"bundle sum": {file: "artifacts/SHA256SUMS", commands: []string{"bundle -dir=artifacts"}},
 }
 

@@ -64,8 +64,10 @@ func TestSecondInterrupt(t *testing.T) {
 		"completion":           {args: []string{"__complete", "plan", "-target="}, signals: []os.Signal{interrupt, interrupt}},
 		"apply, at the start":  {args: []string{"apply", "-auto-approve"}, signals: []os.Signal{interrupt, interrupt}},
 		"apply, within a step": {args: []string{"apply", "-auto-approve", "-parallelism=1"}, at: inTheFirstStep.String(), signals: []os.Signal{interrupt, interrupt}},
-		"apply, then a SIGTERM": {args: []string{"apply", "-auto-approve", "-parallelism=1"}, at: inTheFirstStep.String(),
-			signals: []os.Signal{interrupt, terminate}},
+		"apply, then a SIGTERM": {
+			args: []string{"apply", "-auto-approve", "-parallelism=1"}, at: inTheFirstStep.String(),
+			signals: []os.Signal{interrupt, terminate},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

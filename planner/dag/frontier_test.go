@@ -65,8 +65,11 @@ func TestNextRespectsLimits(t *testing.T) {
 func TestFinally(t *testing.T) {
 	t.Parallel()
 	nodes := []node{
-		{Key: "a"}, {Key: "b"}, {Key: "a2", Needs: []string{"a"}},
-		{Key: "last", Needs: []string{"a", "a2", "b"}, Finally: true}, {Key: "after", Needs: []string{"last"}},
+		{Key: "a"},
+		{Key: "b"},
+		{Key: "a2", Needs: []string{"a"}},
+		{Key: "last", Needs: []string{"a", "a2", "b"}, Finally: true},
+		{Key: "after", Needs: []string{"last"}},
 	}
 	f := frontier(t, nil, nodes...)
 	startAll(f)

@@ -26,14 +26,22 @@ func TestPodsThatCouldNotRun(t *testing.T) {
 		"folder of the host": {func(c *config.Cluster) {
 			c.APIServer.Volumes = append(c.APIServer.Volumes, config.Volume{Name: "mine", HostPath: "/srv/ca", MountPath: "/usr/share/ca-certificates", Source: at})
 		}, `"mine" and "usr-share-ca-certificates" at the path /usr/share/ca-certificates`},
-		"patch of mounts": {patched("kube-scheduler", "json", `[{"op": "add", "path": "/spec/containers/0/volumeMounts/-", "value": {"name": "kubeconfig", "mountPath": "/etc/kubernetes/scheduler.conf"}}]`),
-			`at the path /etc/kubernetes/scheduler.conf`},
-		"patch of volumes": {patched("kube-apiserver", "json", `[{"op": "add", "path": "/spec/volumes/-", "value": {"name": "k8s-certs", "emptyDir": {}}}]`),
-			`two volumes with the name "k8s-certs"`},
-		"strategic": {patched("kube-apiserver", "strategic", "spec:\n  containers:\n  - name: kube-apiserver\n    command: [kube-apiserver, --anonymous-auth=false]\n"),
-			"With anonymous-auth=false"},
-		"json": {patched("kube-apiserver", "json", `[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--anonymous_auth=F"}]`),
-			"With anonymous-auth=false"},
+		"patch of mounts": {
+			patched("kube-scheduler", "json", `[{"op": "add", "path": "/spec/containers/0/volumeMounts/-", "value": {"name": "kubeconfig", "mountPath": "/etc/kubernetes/scheduler.conf"}}]`),
+			`at the path /etc/kubernetes/scheduler.conf`,
+		},
+		"patch of volumes": {
+			patched("kube-apiserver", "json", `[{"op": "add", "path": "/spec/volumes/-", "value": {"name": "k8s-certs", "emptyDir": {}}}]`),
+			`two volumes with the name "k8s-certs"`,
+		},
+		"strategic": {
+			patched("kube-apiserver", "strategic", "spec:\n  containers:\n  - name: kube-apiserver\n    command: [kube-apiserver, --anonymous-auth=false]\n"),
+			"With anonymous-auth=false",
+		},
+		"json": {
+			patched("kube-apiserver", "json", `[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--anonymous_auth=F"}]`),
+			"With anonymous-auth=false",
+		},
 	} {
 		o := founded(t, 1, 0)
 		tt.change(o.config.Clusters[0])

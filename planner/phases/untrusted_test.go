@@ -83,12 +83,16 @@ func TestOlderState(t *testing.T) {
 	}{
 		"refused":  {func(*phases.View) {}, finding{diag.Error, "State is older than its hosts", "", "", []string{"kubewright state recover", "-allow-older-state"}}},
 		"accepted": {func(v *phases.View) { v.AllowOlderState = true }, finding{diag.Warning, "State is older than its hosts", "", "", []string{"shows as changed outside"}}},
-		"cut short": {func(v *phases.View) {
-			v.Clusters["prod"].Lease = &state.RunLease{Lineage: v.Recorded.Lineage, Token: last + 1}
+		"cut short": {
+			func(v *phases.View) {
+				v.Clusters["prod"].Lease = &state.RunLease{Lineage: v.Recorded.Lineage, Token: last + 1}
+			},
+			finding{diag.Warning, "Last run was cut short", "", "", []string{"still has the lease"}},
 		},
-			finding{diag.Warning, "Last run was cut short", "", "", []string{"still has the lease"}}},
-		"another state's lease": {func(v *phases.View) { v.Clusters["prod"].Lease = &state.RunLease{Lineage: "another", Token: last + 1} },
-			finding{diag.Error, "State is older than its hosts", "", "", nil}},
+		"another state's lease": {
+			func(v *phases.View) { v.Clusters["prod"].Lease = &state.RunLease{Lineage: "another", Token: last + 1} },
+			finding{diag.Error, "State is older than its hosts", "", "", nil},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -112,8 +112,11 @@ func TestPace(t *testing.T) {
 			w.Allow(time.Minute)
 			w.Allow(time.Second)
 		}, "no end of the answer after 1m30s, in which 0 bytes have come", 90 * time.Second},
-		"allowed less": {budget.Pace{Total: time.Hour}, func(w *budget.Watch) { w.Limit(time.Second) },
-			"no end of the answer after 1s, in which 0 bytes have come", time.Second},
+		"allowed less": {
+			budget.Pace{Total: time.Hour},
+			func(w *budget.Watch) { w.Limit(time.Second) },
+			"no end of the answer after 1s, in which 0 bytes have come", time.Second,
+		},
 		"not begun": {budget.Pace{Silence: time.Second, Total: time.Second}, func(*budget.Watch) {}, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,17 @@ func testVoidToken(t *testing.T, s *subject) {
 		token, void int64
 		ok          bool
 	}{
-		{"eve", math.MaxInt64, 0, true}, {"ada", 5, 0, false}, {"ada", 5, math.MaxInt64 - 1, false}, {"ada", 5, math.MaxInt64, true}, {"ada", 5, math.MaxInt64, true},
-		{"grace", 5, math.MaxInt64, false}, {"grace", 4, math.MaxInt64, false}, {"eve", 2000, 0, true}, {"ada", 6, 1999, false}, {"ada", 6, 2001, false}, {"ada", 6, 2000, true},
+		{"eve", math.MaxInt64, 0, true},
+		{"ada", 5, 0, false},
+		{"ada", 5, math.MaxInt64 - 1, false},
+		{"ada", 5, math.MaxInt64, true},
+		{"ada", 5, math.MaxInt64, true},
+		{"grace", 5, math.MaxInt64, false},
+		{"grace", 4, math.MaxInt64, false},
+		{"eve", 2000, 0, true},
+		{"ada", 6, 1999, false},
+		{"ada", 6, 2001, false},
+		{"ada", 6, 2000, true},
 	} {
 		b := s.batch(s.write(folder+"/file", fmt.Sprint(tt.run, tt.token)))
 		b.Run, b.Token, b.Void = tt.run, tt.token, tt.void

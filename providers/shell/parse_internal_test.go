@@ -398,9 +398,19 @@ func TestMarksFromFiles(t *testing.T) {
 		{"9223372036854775806 a\n", none, &state.Marks{Token: math.MaxInt64 - 1, Lineage: "a"}},
 		{"7 b71e\n", `{"token": 9223372036854775806, "lineage": "b71e"}`, &state.Marks{Token: 7, Lineage: "b71e"}},
 		{none, `{"token": 9223372036854775806, "lineage": "b71e"}`, &state.Marks{Token: math.MaxInt64 - 1, Lineage: "b71e"}},
-		{"x b71e\n", none, nil}, {"", none, nil}, {"1 2 3 4\n", none, nil}, {"007 a\n", none, nil}, {"-7 a\n", none, nil}, {"+7 a\n", none, nil}, {"1_0 a\n", none, nil}, {"0x7 a\n", none, nil},
+		{"x b71e\n", none, nil},
+		{"", none, nil},
+		{"1 2 3 4\n", none, nil},
+		{"007 a\n", none, nil},
+		{"-7 a\n", none, nil},
+		{"+7 a\n", none, nil},
+		{"1_0 a\n", none, nil},
+		{"0x7 a\n", none, nil},
 		{"\x1b]52;c;x\x07", none, nil},
-		{"7 b71e\n", `{"token": 99999999999999999999}`, nil}, {"7 b71e\n", `[]`, nil}, {"7 b71e\n", `garbage`, nil}, {none, ``, nil},
+		{"7 b71e\n", `{"token": 99999999999999999999}`, nil},
+		{"7 b71e\n", `[]`, nil},
+		{"7 b71e\n", `garbage`, nil},
+		{none, ``, nil},
 	} {
 		contents := map[string][]byte{}
 		for file, content := range map[string]string{tokenFile: tt.token, marksFile: tt.marks} {

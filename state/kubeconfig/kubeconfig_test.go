@@ -63,8 +63,10 @@ func TestForeign(t *testing.T) {
 	for place, keys := range map[string][]string{
 		"":               {"preferences", "extensions", "Users", "anything"},
 		`clusters["k"].`: {"certificate-authority", "insecure-skip-tls-verify", "proxy-url", "disable-compression", "extensions", "Server", "anything"},
-		`users["u"].`: {"exec", "auth-provider", "tokenFile", "client-certificate", "client-key", "username", "password", "as", "as-uid", "as-groups", "as-user-extra",
-			"impersonate", "impersonate-groups", "impersonate-user-extra", "extensions", "Token", "anything"},
+		`users["u"].`: {
+			"exec", "auth-provider", "tokenFile", "client-certificate", "client-key", "username", "password", "as", "as-uid", "as-groups", "as-user-extra",
+			"impersonate", "impersonate-groups", "impersonate-user-extra", "extensions", "Token", "anything",
+		},
 		`contexts["c"].`: {"extensions", "anything"},
 	} {
 		for _, key := range keys {

@@ -202,8 +202,13 @@ func TestFolders(t *testing.T) {
 		foreign bool
 		refused string
 	}{
-		{0o700, false, ""}, {0o755, true, ""}, {0o775, false, ""}, {0o770, true, ""}, {0o777 | fs.ModeSticky, false, ""},
-		{0o777, false, "every user of this machine can replace files in its folder"}, {0o702, false, "(mode 0702): run chmod o-w "},
+		{0o700, false, ""},
+		{0o755, true, ""},
+		{0o775, false, ""},
+		{0o770, true, ""},
+		{0o777 | fs.ModeSticky, false, ""},
+		{0o777, false, "every user of this machine can replace files in its folder"},
+		{0o702, false, "(mode 0702): run chmod o-w "},
 		{0o777 | fs.ModeSticky, true, "belongs to another user (uid 12345)"},
 	} {
 		for name, use := range write {

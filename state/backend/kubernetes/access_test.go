@@ -49,9 +49,25 @@ func TestConfigurationRunsNothing(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
 	for _, tt := range []struct{ cluster, user string }{
-		{cluster: "certificate-authority"}, {cluster: "insecure-skip-tls-verify"}, {cluster: "proxy-url"}, {cluster: "disable-compression"}, {cluster: "extensions"}, {cluster: "anything"},
-		{user: "exec"}, {user: "auth-provider"}, {user: "tokenFile"}, {user: "client-certificate"}, {user: "client-key"}, {user: "username"}, {user: "password"},
-		{user: "as"}, {user: "as-uid"}, {user: "as-groups"}, {user: "as-user-extra"}, {user: "extensions"}, {user: "anything"},
+		{cluster: "certificate-authority"},
+		{cluster: "insecure-skip-tls-verify"},
+		{cluster: "proxy-url"},
+		{cluster: "disable-compression"},
+		{cluster: "extensions"},
+		{cluster: "anything"},
+		{user: "exec"},
+		{user: "auth-provider"},
+		{user: "tokenFile"},
+		{user: "client-certificate"},
+		{user: "client-key"},
+		{user: "username"},
+		{user: "password"},
+		{user: "as"},
+		{user: "as-uid"},
+		{user: "as-groups"},
+		{user: "as-user-extra"},
+		{user: "extensions"},
+		{user: "anything"},
 	} {
 		dir := t.TempDir()
 		ran, pipe := filepath.Join(dir, "ran"), filepath.Join(dir, "pipe")
