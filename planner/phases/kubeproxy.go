@@ -41,7 +41,9 @@ func not(f func(planner.Change) bool) func(planner.Change) bool {
 }
 
 // rollsKubeProxy reports whether kube-proxy's pods have to be replaced for their
-// configuration. A change of their template replaces them anyway.
+// configuration. A change of their template replaces them anyway, and a move of the
+// endpoint at its end. Any change of the ConfigMap counts: the API tells when a manager
+// has last written one of its fields, and not which.
 func (c *cluster) rollsKubeProxy(w work) bool {
 	rolls := false
 	for _, ch := range w.changes {
@@ -58,10 +60,10 @@ func (c *cluster) rollsKubeProxy(w work) bool {
 			}
 			rolls = rolls || changes(planner.StaleFiles)
 		case state.KubeProxyConfig:
-			rolls = rolls || changes("data")
+			rolls = rolls || ch.Action == planner.Create || ch.Action == planner.Update
 		}
 	}
-	return rolls && !c.there(kubeProxy).IsNull()
+	return rolls && !c.there(kubeProxy).IsNull() && len(c.formerHosts()) == 0
 }
 
 // proxyMark identifies the configuration that pods of kube-proxy are to take up: the
