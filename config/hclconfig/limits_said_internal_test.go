@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // limitSays are words of the detail of each limit of the evaluation, by its summary.
@@ -81,5 +82,21 @@ func checkSaysWithin(t *testing.T, max limits, name, summary string, says []stri
 	}
 	if !found {
 		t.Errorf("%s: %q with %q is not among\n%.2000s", name, summary, says, got.String())
+	}
+}
+
+// TestFilesTogether: a file is refused where all that were read are too much with it. One
+// that was read already counts once.
+func TestFilesTogether(t *testing.T) {
+	t.Parallel()
+	f := &files{fsys: fstest.MapFS{"a": {Data: []byte("abc")}, "b": {Data: []byte("d")}}, texts: map[string][]byte{}, size: maxRead - 3}
+	for range 2 {
+		if b, err := f.read("a"); err != nil || string(b) != "abc" {
+			t.Errorf("got %q, %v", b, err)
+		}
+	}
+	_, err := f.read("b")
+	if want := "with it the files that the configuration reads are larger than 256 MiB"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
