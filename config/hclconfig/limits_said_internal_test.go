@@ -51,10 +51,16 @@ func TestLimitsOfFilesSay(t *testing.T) {
 		"folder": {"Configuration too large", []string{"Put large values into files of their own, for file, jsondecode or yamldecode; or split the configuration into several folders."}, []string{"a.hcl", space, "b.hcl", space}},
 		"blocks": {"Too many blocks", []string{"A dynamic block can make 10000 blocks."}, []string{"main.hcl", "cluster \"c\" {\n  kubernetes_version = \"1.36.3\"\n  dynamic \"patch\" {\n    for_each = setproduct(range(101), range(100))\n    content {\n      target = \"etcd\"\n      content = \"{}\"\n    }\n  }\n}\n"}},
 		"nodes":  {"Too many nodes", []string{"With the elements of this for_each the configuration has"}, []string{"main.hcl", cluster + node("a") + node("b")}},
-		"null key": {"Invalid object key expression", []string{"The key of an object is a text, and this is null."},
-			[]string{"main.hcl.json", `{"locals": {"n": null, "a": {"${local.n}": 1}}}`}},
-		"list as key": {"Invalid object key expression", []string{"The key of an object is a text, and this is none: "},
-			[]string{"main.hcl.json", `{"locals": {"n": [1], "a": {"${local.n}": 1}}}`}},
+		"null key": {
+			"Invalid object key expression",
+			[]string{"The key of an object is a text, and this is null."},
+			[]string{"main.hcl.json", `{"locals": {"n": null, "a": {"${local.n}": 1}}}`},
+		},
+		"list as key": {
+			"Invalid object key expression",
+			[]string{"The key of an object is a text, and this is none: "},
+			[]string{"main.hcl.json", `{"locals": {"n": [1], "a": {"${local.n}": 1}}}`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
