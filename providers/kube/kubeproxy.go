@@ -21,7 +21,7 @@ const configSync = 2 * time.Minute
 func dataWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 	var last time.Time
 	for _, f := range fields {
-		if f.Time != nil && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(`"f:data"`)) && f.Time.After(last) {
+		if f.Time != nil && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:data"`)) && f.Time.After(last) {
 			last = f.Time.Time
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestDataWrittenIsTheLastWriteOfData(t *testing.T) {
 	at := func(s int) *metav1.Time { return &metav1.Time{Time: time.Unix(int64(s), 0)} }
-	fields := func(raw string) *metav1.FieldsV1 { return &metav1.FieldsV1{Raw: []byte(raw)} }
+	fields := func(raw string) *metav1.FieldsV1 { return metav1.NewFieldsV1(raw) }
 	got := dataWritten([]metav1.ManagedFieldsEntry{
 		{Manager: "kubeadm", Time: at(10), FieldsV1: fields(`{"f:data":{".":{},"f:config.conf":{}}}`)},
 		{Manager: "kubectl-edit", Time: at(30), FieldsV1: fields(`{"f:data":{"f:config.conf":{}}}`)},
