@@ -104,7 +104,7 @@ func (c checker) oneWord(path, what, value string) {
 // values that they keep.
 var ownedFields = map[string]struct {
 	keeps func(state.Value) bool
-	// mayGo tells that without the field the kubelet has the same.
+	// mayGo reports whether the kubelet has the same without the field.
 	mayGo bool
 	why   string
 }{

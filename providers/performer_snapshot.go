@@ -137,7 +137,7 @@ func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op p
 	return Snapshot{File: snapshots.File{Name: name, Path: path}, Digest: digest, Member: stream.Member}, nil
 }
 
-// counted tells how much of a stream has been read; nobody where hear is nil. It breaks
+// counted reports how much of a stream has been read, unless hear is nil. It breaks
 // off a stream of more than most bytes, which would fill the operator's disk.
 type counted struct {
 	io.Reader

@@ -80,7 +80,7 @@ type ci struct {
 	backend, desk map[string]string
 	secret        string
 	artifacts     map[string][]byte
-	// replaced is the saved plan that somebody has put in the place of the artifact.
+	// replaced is the saved plan that an attacker has put in the place of the artifact.
 	replaced []byte
 	// values are what the service knows: expressions of GitHub's, variables of GitLab's.
 	values map[string]string
@@ -196,7 +196,7 @@ func (c *ci) shell(dir, script string, env map[string]string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// replacedBy puts the plan of a command, by somebody who can read the state, in the place
+// replacedBy puts the plan of a command, by a user who can read the state, in the place
 // of the artifact.
 func (c *ci) replacedBy(command string) {
 	c.t.Helper()

@@ -38,10 +38,10 @@ node "worker" {
 }
 `
 
-// badMark is what somebody who is root on a host can make of its marks.
+// badMark is what root on a host can make of its marks.
 type badMark struct {
 	name, edit string
-	// title is that of the finding; planned tells that a plan goes on, with a warning.
+	// title is that of the finding; planned reports whether a plan goes on, with a warning.
 	title   string
 	planned bool
 }

@@ -18,7 +18,7 @@ import (
 // hangsAt names the pipe on which a process hangs.
 const hangsAt = "KUBEWRIGHT_TEST_HANGS_AT"
 
-// hang opens a pipe that nobody writes to: no interrupt ends that.
+// hang opens a pipe without a writer: no interrupt ends that.
 func hang() {
 	os.Stderr.WriteString("hangs\n")
 	_, _ = os.Open(os.Getenv(hangsAt))
@@ -116,7 +116,7 @@ func TestSecondInterrupt(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptUnread: a process that waits for somebody to read what it prints is
+// TestSecondInterruptUnread: a process that waits for a reader of what it prints is
 // ended as well.
 func TestSecondInterruptUnread(t *testing.T) {
 	t.Parallel()

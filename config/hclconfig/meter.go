@@ -171,7 +171,7 @@ func (m *meter) keepBlocks(blocks, attributes int, at hcl.Range) *hcl.Diagnostic
 type weight struct {
 	max            limits
 	elements, text int
-	// failed tells that a part of it could not be evaluated.
+	// failed reports whether a part of it could not be evaluated.
 	failed bool
 }
 

@@ -72,7 +72,7 @@ func TestMemberGoesBackToItsData(t *testing.T) {
 		o := founded(t, planes, 0)
 		o.config.Clusters[0].Upgrade.AllowDowntime = true
 		o.movesEtcd("existing")
-		_ = o.apply() // without the API not everything could be looked at
+		_ = o.apply() // without the API not everything could be observed
 		o.must(o.apply())
 		o.wantNothing()
 		o.wantVoters(planes)

@@ -111,7 +111,7 @@ func (v *View) checkRuns() diag.Diagnostics {
 	return diags
 }
 
-// olderThan refuses a state that lacks runs. It is a warning where somebody accepts that,
+// olderThan refuses a state that lacks runs. It is a warning where a flag accepts that,
 // or where the cluster shows that the only run it lacks was cut short.
 func (v *View) olderThan(r state.Runs) *diag.Diagnostic {
 	seen := fmt.Sprintf("The state is of run %d, and hosts have seen run %d of this state:\n\n%s\n\n", v.Recorded.RunToken, r.Seen, v.runLines(r.Older))

@@ -15,8 +15,8 @@ import (
 // A host says itself whose it is: by its mark, its CA, its machine id. Where that does not
 // fit the state, a plan that would change the host is refused. A worker must not be able
 // to have every plan refused in this way. When -exclude or -target leave its node out of
-// the plan, or -allow-unreachable allows for hosts that cannot be looked at, it counts as
-// not looked at: nothing is done to the host, and nothing that it reports is believed.
+// the plan, or -allow-unreachable allows for hosts that cannot be observed, it counts as
+// unobserved: nothing is done to the host, and nothing that it reports is believed.
 // Control planes have no such way out: what they hold decides what is safe on the others.
 
 // ExcludeFlag is the flag that leaves a part out of the plan.
@@ -89,7 +89,7 @@ func (v *View) leaveOutOf(find func() diag.Diagnostics, why func(state.Target) s
 	}
 }
 
-// distrust has a node count as one whose host was not looked at.
+// distrust has a node count as one whose host was not observed.
 func (v *View) distrust(t state.Target, problem string) {
 	v.Reports, v.Unobserved, v.untrusted = maps.Clone(v.Reports), maps.Clone(v.Unobserved), maps.Clone(v.untrusted)
 	if v.Unobserved == nil {

@@ -72,7 +72,7 @@ func TestForeignWorkerBeforeFounding(t *testing.T) {
 }
 
 // TestOlderState: a state that lacks a run is refused, unless the cluster shows that the
-// run was cut short, or somebody accepts it.
+// run was cut short, or a flag accepts it.
 func TestOlderState(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 2)

@@ -419,7 +419,7 @@ func testMarks(t *testing.T, s *subject) {
 	}
 }
 
-// testMoved: nothing is written over what changed since it was looked at.
+// testMoved: nothing is written over what changed since the check.
 func testMoved(t *testing.T, s *subject) {
 	s.do(t, s.write(folder+"/a", "one"), s.write(folder+"/b", "one"))
 	for _, tt := range []struct {

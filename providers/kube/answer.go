@@ -43,7 +43,7 @@ type tooLargeError struct {
 	path string
 	// has is what it has too much of, such as "more than 16 MiB".
 	has string
-	// page tells that fewer items may be asked for.
+	// page reports whether fewer items may be asked for.
 	page bool
 }
 

@@ -8,7 +8,7 @@ type scanner struct {
 	items, elements, values int
 	// open are the brackets that are not closed.
 	open []byte
-	// next tells that an element comes next, if anything does.
+	// next reports whether an element comes next, if anything does.
 	next             bool
 	quoted, escaping bool
 }

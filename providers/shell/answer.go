@@ -71,7 +71,7 @@ type collector struct {
 	mu    sync.Mutex
 	buf   []byte
 	began time.Time // when the begin marker arrived; zero before
-	// searched is how much of buf has no marker that was not looked at.
+	// searched is how much of buf was searched for markers.
 	searched int
 	// sections counts the marker lines, ops the operations that have begun, told the bytes
 	// that hear got.

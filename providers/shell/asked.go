@@ -127,7 +127,7 @@ func (r *reading) globbed(p string) bool {
 	return slices.ContainsFunc(r.query.Globs, func(g string) bool { ok, _ := path.Match(g, p); return ok })
 }
 
-// found notes a path that the host has looked at: one that was asked for, or one of the
+// found records a path that the host reports: one that was asked for, or one of the
 // first mostMatches that match a pattern.
 func (r *reading) found(asked map[string]bool, p string) error {
 	switch {

@@ -33,7 +33,7 @@ func executes(marker string) string {
 	return fmt.Sprintf(`exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: ["-c", "id >> '%s'"], interactiveMode: Never}`, marker)
 }
 
-// tabbed are command lines in which somebody presses the Tab key.
+// tabbed are command lines on which the Tab key is pressed.
 var tabbed = []string{"__complete plan -target=", "__complete state show ", "__complete apply -replace=", "__complete output ", "__complete state rm "}
 
 // readers are commands that change nothing.

@@ -90,7 +90,7 @@ func (s *session) trustworthy(ctx context.Context, c *config.Cluster, t state.Ta
 			}
 			h, err := s.fleet.Host(ctx, n.Target)
 			if err != nil {
-				continue // nobody there to confirm it
+				continue // no host there to confirm it
 			}
 			if others, _, err := s.authoritiesOn(ctx, c, h); err == nil && len(others.own) > 0 && !others.hold(ca.KeyDigest) {
 				return fmt.Errorf("it trusts a CA %q (SHA-256 of its key %s) that is not recorded and that %s does not hold: where a CA is being rotated, kubewright apply goes on with that",

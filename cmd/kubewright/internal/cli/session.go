@@ -94,7 +94,7 @@ type session struct {
 	// resumed is the apply that this one goes on from, of a saved plan that was begun
 	// before; nil otherwise.
 	resumed *state.Apply
-	// unauthenticated tells that nothing authenticates the saved plan: it was made before
+	// unauthenticated reports whether nothing authenticates the saved plan: it was made before
 	// there was a state. See authenticate.
 	unauthenticated bool
 	// approved tells that somebody approves this very plan: by its digest, or by

@@ -45,7 +45,7 @@ func newCounted(t *testing.T) *counted {
 	return c
 }
 
-// foreignFolder is a configuration that somebody else has written: a backend of a type,
+// foreignFolder is a configuration that another person has written: a backend of a type,
 // and hosts, at a server; and a kubeconfig with a program beside it.
 func foreignFolder(t *testing.T, typ string, server *counted, ran string) string {
 	t.Helper()
@@ -95,7 +95,7 @@ node "cp" {
 	return dir
 }
 
-// typed runs a command in a folder, with nobody to answer.
+// typed runs a command in a folder, without a terminal to answer questions.
 func typed(dir string, stdin string, args ...string) (int, string) {
 	var printed bytes.Buffer
 	code := Main(&Env{
