@@ -156,7 +156,7 @@ func TestFetchFollowsTheProjectsOwnServer(t *testing.T) {
 }
 
 // TestFetchResolvesOnce: a name that leads to this machine, its link or a group is refused, and the
-// addresses that were looked at are those that are asked.
+// addresses that were checked are those that are asked.
 func TestFetchResolvesOnce(t *testing.T) {
 	t.Parallel()
 	for addresses, want := range map[string]string{

@@ -43,7 +43,7 @@ func (Issuer) ReadKubeconfig(ctx context.Context, from providers.Host, path stri
 		return providers.ClientAccess{}, fmt.Errorf("%s is not there", path)
 	}
 	r := decodeRecord(files[path].Reveal())
-	if r == nil { // somebody has written it by hand
+	if r == nil { // it was written by hand
 		r, err = importKubeconfig(files[path].Reveal())
 	}
 	if err != nil || r == nil || r.Kubeconfig == nil {

@@ -1,5 +1,5 @@
 // Package safefile opens the files of the operator's machine, so that a name which
-// somebody else has prepared leads nowhere else and waits for nothing.
+// another user has prepared leads nowhere else and waits for nothing.
 //
 // Own files are those that kubewright writes: state, lock, journal, saved plans, logs,
 // snapshots. A symbolic link in the place of one is refused, since a repository can bring

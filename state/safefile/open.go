@@ -106,7 +106,7 @@ func open(path string, flag int, perm fs.FileMode, follow bool) (*os.File, error
 	f, err := os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
 	switch {
 	case errors.Is(err, unix.ELOOP) && !follow:
-		return fail(&NotRegular{fs.ModeSymlink}) // since it was looked at
+		return fail(&NotRegular{fs.ModeSymlink}) // since the check
 	case err != nil:
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func CheckFolder(path string) error {
 
 // sharedFolder reports whether every user can make files in a folder, and only remove
 // those of their own (sticky, as /tmp); it is Exposed where they can remove all. A folder that
-// cannot be looked at is not judged: to open a file in it fails.
+// cannot be read is not judged: to open a file in it fails.
 func sharedFolder(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&0o002 == 0 {

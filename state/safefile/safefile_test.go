@@ -254,7 +254,7 @@ func TestFolders(t *testing.T) {
 }
 
 // TestStreams: a descriptor of the shell's is used as it is; a pipe with a name is when
-// somebody reads it.
+// a process reads it.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"/dev/fd/63": true, "/proc/self/fd/9": true, "/dev/stdin": true, "/dev/../dev/null": true, "/dev/tty": true, "/dev/zero": false, "/dev/fd/x": false, "/proc/1/fd/9": false, "plan": false} {

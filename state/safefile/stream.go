@@ -70,7 +70,7 @@ func openPipe(path string) (*os.File, error) {
 	switch {
 	case err != nil:
 	case info.Mode().Type() != fs.ModeNamedPipe:
-		err = &NotRegular{info.Mode().Type()} // since it was looked at
+		err = &NotRegular{info.Mode().Type()} // since the check
 	case shared:
 		err = ours(info)
 	}

@@ -63,7 +63,7 @@ kw_works() {
 # kw_fetch URL: what is there, or a line from curl on why not. It has to end before the
 # asker takes the silence for a host that hangs. The URL is the configuration's; where it
 # leads elsewhere is followed only as kw_leads allows, and of an answer only what is
-# looked for in it is passed on. Nobody's rights are enough for that.
+# looked for in it is passed on. The rights of nobody are enough for that.
 kw_fetch() {
 	kw_nobody
 	kw_u=$1

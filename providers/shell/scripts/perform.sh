@@ -207,7 +207,7 @@ kw_planted() {
 	fi
 }
 
-# kw_mine PATH: whether it is a file that nobody but root has, by one name, or nothing.
+# kw_mine PATH: whether it is root's own file, with one name, or nothing.
 kw_mine() {
 	if ! kw_there "$1"; then return; fi
 	kw_o=$(stat -c '%F|%h|%u' -- "$1") || return

@@ -76,7 +76,7 @@ func (r *redirecting) reached() []string {
 }
 
 // TestRedirectedWrite: a write, a lock and its end that are redirected are errors that
-// name the address, whatever the status and wherever to, and reach nobody.
+// name the address, whatever the status and wherever to, and reach no server.
 func TestRedirectedWrite(t *testing.T) {
 	t.Parallel()
 	for target := range targets {
@@ -127,7 +127,7 @@ func TestRedirectedWrite(t *testing.T) {
 }
 
 // TestRedirectedRead: a read is followed within its origin, and to https of its host,
-// which is told. Nobody else gets the request or credentials, and nothing that is not
+// which is told. No other server gets the request or credentials, and nothing that is not
 // found there is taken for a state that is not there yet.
 func TestRedirectedRead(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ import (
 
 // A kubeconfig may name programs to run and files to read. The operator's own may do
 // that: the one of KUBECONFIG, ~/.kube/config, or one that the operator has named as
-// config_path. A configuration may be somebody else's, with a kubeconfig beside it, so
+// config_path. A configuration may come from an untrusted branch, with a kubeconfig beside it, so
 // that one which only the configuration names is read by package kubeconfig.
 
 // Giver says who has given config_path.

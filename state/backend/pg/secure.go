@@ -41,7 +41,7 @@ func target(a *pgconn.FallbackConfig) string {
 
 // secure takes the connections without TLS out that stand beside one with it, as
 // sslmode=prefer, the library's default, and allow have it: whoever is on the way decides
-// then which is used. sslmode=disable is what somebody has asked for. A password is never
+// then which is used. sslmode=disable is asked for explicitly. A password is never
 // sent in clear text without TLS, whatever the server asks for.
 func secure(c *pgconn.Config) {
 	all := attempts(c)

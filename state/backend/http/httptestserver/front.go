@@ -14,7 +14,7 @@ import (
 type Front struct {
 	// URL is where it answers.
 	URL string
-	// Behind answers what is not redirected; nil for nobody.
+	// Behind answers what is not redirected; nil for no answer.
 	Behind http.Handler
 
 	mu      sync.Mutex
