@@ -20,8 +20,9 @@ var kubeProxy = state.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namesp
 // which the watch on its file takes for no change (cmd/kube-proxy/app/options.go). So
 // the ConfigMap is written before the pods that read it are made.
 func addonStep(c *cluster, w work) planner.Step {
-	first := func(ch planner.Change) bool { return parseRef(ch.Address.ID()) != kubeProxy }
-	w.changes = slices.Concat(filtered(w.changes, first), filtered(w.changes, not(first)))
+	last := func(ch planner.Change) int { return rankOf(parseRef(ch.Address.ID()) == kubeProxy) }
+	w.changes = slices.Clone(w.changes)
+	slices.SortStableFunc(w.changes, func(a, b planner.Change) int { return last(a) - last(b) })
 	s := objectStep(c, w)
 	if c.rollsKubeProxy(w) {
 		s.Operations = append(append(s.Operations, c.seatNode().reached()...), planner.RestartPods{
@@ -32,14 +33,6 @@ func addonStep(c *cluster, w work) planner.Step {
 	return s
 }
 
-func filtered(changes []planner.Change, keep func(planner.Change) bool) []planner.Change {
-	return slices.DeleteFunc(slices.Clone(changes), not(keep))
-}
-
-func not(f func(planner.Change) bool) func(planner.Change) bool {
-	return func(ch planner.Change) bool { return !f(ch) }
-}
-
 // rollsKubeProxy reports whether kube-proxy's pods have to be replaced for their
 // configuration. A change of their template replaces them anyway, and a move of the
 // endpoint at its end. Any change of the ConfigMap counts: the API tells when a manager
@@ -47,15 +40,12 @@ func not(f func(planner.Change) bool) func(planner.Change) bool {
 func (c *cluster) rollsKubeProxy(w work) bool {
 	rolls := false
 	for _, ch := range w.changes {
-		changes := func(path ...string) bool {
-			return slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool {
-				parts := state.SplitPath(a.Path)
-				return len(parts) >= len(path) && slices.Equal(parts[:len(path)], path)
-			})
+		changes := func(path string) bool {
+			return slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return strings.HasPrefix(a.Path, path) })
 		}
 		switch parseRef(ch.Address.ID()) {
 		case kubeProxy:
-			if changes("spec", "template") {
+			if changes("spec.template") {
 				return false
 			}
 			rolls = rolls || changes(planner.StaleFiles)
