@@ -114,7 +114,7 @@ type untrustedNode struct {
 
 func (u untrustedNode) warning() *diag.Diagnostic {
 	return diag.Warningf(u.problem, "%s (%s) is left out of this plan%s. Nothing is done to its host, and its node counts as neither healthy nor gone. "+
-		"The same command without the flag says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
+		"kubewright plan without flags says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
 }
 
 // leftOutBy are the workers with findings for which there is a reason to leave them out.
