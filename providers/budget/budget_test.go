@@ -100,6 +100,13 @@ func TestPace(t *testing.T) {
 			}
 			w.Stop()
 		}, "", 0},
+		"fast and large": {budget.Pace{Silence: time.Minute, Total: 5 * time.Minute}, func(w *budget.Watch) {
+			for range 100 { // 16 GB, as large as a snapshot of etcd may be
+				time.Sleep(10 * time.Second)
+				w.Heard(160 << 20)
+			}
+			w.Stop()
+		}, "", 0},
 		"kept waiting": {budget.Pace{Silence: time.Minute, Total: 2 * time.Minute}, func(w *budget.Watch) {
 			w.Pause()
 			time.Sleep(time.Hour)

@@ -149,9 +149,10 @@ func (w *Watch) arm() {
 	}
 }
 
-// credit is the time that the bytes so far take at LeastRate.
+// credit is the time that the bytes so far take at LeastRate, in milliseconds: in
+// nanoseconds the product overflows at 9 GB, which a snapshot of etcd can have.
 func (w *Watch) credit() time.Duration {
-	return time.Duration(w.bytes) * time.Second / LeastRate
+	return time.Duration(w.bytes*1000/LeastRate) * time.Millisecond
 }
 
 func (w *Watch) deadline() time.Time { return w.until.Add(w.credit()) }
