@@ -106,7 +106,7 @@ func (r *reader) readSums(names []string) bool {
 		r.sums, err = ParseSums(content)
 	}
 	if err != nil {
-		r.refuse("%s in %s cannot be read: %v. Write it anew:\n\n  %s", SumsFile, r.name, err, anew)
+		r.refuse("%s in %s cannot be read: %v. Write it again:\n\n  %s", SumsFile, r.name, err, anew)
 		return false
 	}
 	var missing []string

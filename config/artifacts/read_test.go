@@ -141,15 +141,15 @@ func TestRefused(t *testing.T) {
 		}, []string{"There is no SHA256SUMS in ", "so nobody can tell whether the files are whole. Compare them with what their projects publish, and write it:\n\n  (cd ", ` && find . \( -type f -o -type l \) ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS)`}},
 		"bad sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte("# comment\nabc  kubelet\n"), 0o600))
-		}, []string{"line 2 is not of the form", "Write it anew:\n\n  (cd "}},
+		}, []string{"line 2 is not of the form", "Write it again:\n\n  (cd "}},
 		"two sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			line := strings.Repeat("a", 64) + "  kubelet\n"
 			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(line+strings.ReplaceAll(line, "a", "b")), 0o600))
-		}, []string{"line 2 gives kubelet another sum than a line before it", "Write it anew"}},
+		}, []string{"line 2 gives kubelet another sum than a line before it", "Write it again"}},
 		"no file of sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "SHA256SUMS")))
 			must(t, os.Mkdir(filepath.Join(dir, "SHA256SUMS"), 0o700))
-		}, []string{"SHA256SUMS in ", "cannot be read: ", "is a directory, not a regular file. Write it anew"}},
+		}, []string{"SHA256SUMS in ", "cannot be read: ", "is a directory, not a regular file. Write it again"}},
 		"changed": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "runc.amd64"), artifactstest.Program("amd64", "evil"), 0o600))
 			must(t, os.WriteFile(filepath.Join(dir, "amd64/kubelet"), artifactstest.Program("amd64", "evil"), 0o600))

@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,18 +68,18 @@ func TestJoinTokenOfAFailedJoin(t *testing.T) {
 			o := running(t, 1, 1, "1.36.3")
 			o.config = cluster(1, 3)
 			o.parallelism = 4
-			made := 0
+			var made atomic.Int32
 			o.around = func(s *planner.Step) error {
 				if s.ID.Phase == "kubelet-start" {
-					made++
+					made.Add(1)
 				}
 				return nil
 			}
 			_, err := o.plan()
 			o.must(err)
 			o.world.Fault(fault)
-			if err := o.carryOut(); err == nil || made != 2 {
-				t.Fatalf("%d nodes were to join: %v", made, err)
+			if err := o.carryOut(); err == nil || made.Load() != 2 {
+				t.Fatalf("%d nodes were to join: %v", made.Load(), err)
 			}
 			o.world.ClearFaults()
 			if left := o.joinTokens(); len(left) > 0 {

@@ -145,7 +145,7 @@ func (n *node) writeKubeconfig(k kubeadm.Kubeconfig, c planner.Change) planner.O
 	}
 }
 
-// trustGiven has a kubeconfig for which there is nothing to write it anew with trust the CA
+// trustGiven has a kubeconfig for which there is nothing to rewrite it with trust the CA
 // as it is given, which comes to a worker later otherwise.
 func (n *node) trustGiven(k kubeadm.Kubeconfig) []planner.Operation {
 	var ops []planner.Operation

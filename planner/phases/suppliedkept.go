@@ -137,7 +137,7 @@ func administers(leaf state.CertificateInfo, group string) bool {
 }
 
 // asItIs makes the attributes of a kubeconfig those of the one that is kept, but for who
-// may read it and by which certificate it trusts the CA: there is nothing to write it anew
+// may read it and by which certificate it trusts the CA: there is nothing to rewrite it
 // with.
 func (k kept) asItIs(m map[string]any) {
 	m["server"] = k.conf.Server

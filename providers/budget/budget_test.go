@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const total, largest = 100, 40
 		b := budget.Of(total, largest)
+		var mu sync.Mutex
 		most, ended := int64(0), 0
 		for range 20 {
 			go func() {
@@ -26,15 +28,21 @@ func TestBudget(t *testing.T) {
 					if err := l.Grow(t.Context(), 1); err != nil {
 						t.Error(err)
 					}
+					mu.Lock()
 					most = max(most, b.Used())
+					mu.Unlock()
 					time.Sleep(time.Second)
 				}
+				mu.Lock()
 				ended++
+				mu.Unlock()
 			}()
 		}
 		synctest.Wait()
 		time.Sleep(time.Hour)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if ended != 20 || most > total || most <= total-largest || b.Used() != 0 {
 			t.Errorf("%d have ended, %d bytes at most, %d left", ended, most, b.Used())
 		}
@@ -130,8 +138,11 @@ func TestPace(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
+				var mu sync.Mutex
 				got, at := "", time.Duration(0)
 				w := c.pace.Watch(func(err error) {
+					mu.Lock()
+					defer mu.Unlock()
 					if got != "" {
 						t.Errorf("ended twice: %v", err)
 					}
@@ -142,6 +153,8 @@ func TestPace(t *testing.T) {
 				}
 				c.do(w)
 				time.Sleep(2 * time.Hour)
+				mu.Lock()
+				defer mu.Unlock()
 				if got != c.want || at.Round(time.Second) != c.at {
 					t.Errorf("ended for %q after %v", got, at)
 				}

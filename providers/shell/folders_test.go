@@ -42,7 +42,7 @@ func TestFoldersOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := perform(t, h, write("/var/log/file", "x"))
-	says(t, "somebody's folder", err, logs+" belongs to somebody else than root. If nobody else needs it: chown root:root "+logs)
+	says(t, "somebody's folder", err, logs+" does not belong to root. If nobody else needs it: chown root:root "+logs)
 	if err := os.Chown(logs, 0, 12345); err != nil {
 		t.Fatal(err)
 	}

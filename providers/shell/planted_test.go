@@ -134,7 +134,7 @@ func TestFolderTaken(t *testing.T) {
 		}, ""},
 		"link to somebody's": {func(root, f string) error {
 			return errors.Join(os.MkdirAll(root+"/srv/k", 0o755), os.Chown(root+"/srv/k", 65534, 65534), os.MkdirAll(filepath.Dir(f), 0o755), os.Symlink(root+"/srv/k", f))
-		}, "belongs to somebody else than root"},
+		}, "does not belong to root"},
 		"file": {func(_, f string) error {
 			return errors.Join(os.MkdirAll(filepath.Dir(f), 0o755), os.WriteFile(f, nil, 0o600))
 		}, "File exists"},

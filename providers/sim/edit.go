@@ -42,7 +42,7 @@ install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containe
 package NAME hold|unhold|STATUS    in the package manager's data base, as in half-configured
 power on|off|reboot
 foreign                            what kubewright left on the host to know it by is gone: kubeadm made it
-mark NAME=VALUE                    what kubewright left there, as somebody changes it who is root there: lineage, format,
+mark NAME=VALUE                    kubewright's mark on the host, as root there could change it: lineage, format,
                                    cluster, node, ca, token, or unreadable=FILE for one that holds garbage
 reinstall                          the machine as it was delivered, with another machine id
 profile bare|prepared              a machine without runtime, kubelet and images, or with them

@@ -44,7 +44,8 @@ func TestReadAll(t *testing.T) {
 		case c.err == nil && (err != nil || !bytes.Equal(got, []byte(c.want))):
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
-		if took := after.TotalAlloc - before.TotalAlloc; took > 4*backend.MaxState {
+		// io.ReadAll takes twice as much under the race detector as without it.
+		if took := after.TotalAlloc - before.TotalAlloc; took > 6*backend.MaxState {
 			t.Errorf("%s: %d MiB were allocated", name, took>>20)
 		}
 	}

@@ -152,7 +152,7 @@ func TestRefused(t *testing.T) {
 		"a passphrase, unasked":  {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}}, "has a passphrase, for which nobody can be asked here; name the file of a key without one, as age-keygen writes it, with -age-identity=FILE"},
 		"a passphrase, mistyped": {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}, Passphrase: wrong}, "it is encrypted, and the SSH key that was given cannot be used ("},
 		"a broken SSH key":       {encryption.Options{Identities: []string{keyFile(t, "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n")}}, "cannot be used to decrypt: it is broken, or neither of the kind ed25519 nor rsa"},
-		"an old SSH key":         {encryption.Options{Identities: []string{keyFile(t, oldKey(t))}}, "is protected, and of an old format that does not tell its public key: write it anew with ssh-keygen -p -f /"},
+		"an old SSH key":         {encryption.Options{Identities: []string{keyFile(t, oldKey(t))}}, "is protected, and of an old format that does not tell its public key: rewrite it with ssh-keygen -p -f /"},
 	} {
 		tt.options.Recipients = to
 		_, err := newCodec(t, tt.options).Open(sealed)

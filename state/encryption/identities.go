@@ -74,7 +74,7 @@ func sshIdentity(file string, b []byte, passphrase func(string) ([]byte, error))
 	case !errors.As(err, &missing):
 		return nil, fmt.Errorf("the SSH key %s cannot be used to decrypt: it is broken, or neither of the kind ed25519 nor rsa", file)
 	case missing.PublicKey == nil:
-		return nil, fmt.Errorf("the SSH key %s is protected, and of an old format that does not tell its public key: write it anew with ssh-keygen -p -f %s", file, file)
+		return nil, fmt.Errorf("the SSH key %s is protected, and of an old format that does not tell its public key: rewrite it with ssh-keygen -p -f %s", file, file)
 	}
 	protected, err := agessh.NewEncryptedSSHIdentity(missing.PublicKey, b, func() ([]byte, error) {
 		if passphrase == nil {

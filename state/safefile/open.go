@@ -91,15 +91,17 @@ func open(path string, flag int, perm fs.FileMode, follow bool) (*os.File, error
 	if !follow {
 		stat, flag = os.Lstat, flag|unix.O_NOFOLLOW
 	}
-	if info, err := stat(path); err == nil {
-		if err := usable(info, follow); err != nil && flag&os.O_EXCL == 0 {
-			return fail(err)
-		}
-	}
 	var shared bool
 	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
 		var err error
 		if shared, err = sharedFolder(filepath.Dir(path)); err != nil {
+			return fail(err)
+		}
+	}
+	// Checked before it is opened as well: an open can block, and the kernel answers "permission
+	// denied" where fs.protected_regular and fs.protected_fifos apply, without the reason.
+	if info, err := stat(path); err == nil && flag&os.O_EXCL == 0 {
+		if err := acceptable(info, follow, shared); err != nil {
 			return fail(err)
 		}
 	}
@@ -112,16 +114,21 @@ func open(path string, flag int, perm fs.FileMode, follow bool) (*os.File, error
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = usable(info, follow)
-	}
-	if err == nil && shared {
-		err = ours(info)
+		err = acceptable(info, follow, shared)
 	}
 	if err != nil {
 		_ = f.Close()
 		return fail(err)
 	}
 	return f, nil
+}
+
+// acceptable refuses what is not a regular file, and in a shared folder a file of another user.
+func acceptable(info fs.FileInfo, follow, shared bool) error {
+	if err := usable(info, follow); err != nil || !shared {
+		return err
+	}
+	return ours(info)
 }
 
 // usable refuses what is not a regular file. What is only read may be /dev/null.

@@ -316,7 +316,7 @@ kw_way() {
 		kw_b=${kw_a#*|}
 		case $kw_b in
 		0\|* | "$kw_me"\|*) ;;
-		*) kw_fail "${kw_a##*|} belongs to somebody else than root. If nobody else needs it: chown root:root ${kw_a##*|}" ;;
+		*) kw_fail "${kw_a##*|} does not belong to root. If nobody else needs it: chown root:root ${kw_a##*|}" ;;
 		esac
 		case $kw_a in
 		directory\|*) ;;

@@ -150,7 +150,7 @@ type untrustedError struct {
 }
 
 func (e *untrustedError) Error() string {
-	return fmt.Sprintf("%s was named by the configuration or lies in its folder, which may be somebody else's work, and %s. "+
+	return fmt.Sprintf("%s was named by the configuration or lies in its folder, which may come from an untrusted branch, and %s. "+
 		"Of such a kubeconfig only server, certificate-authority-data, tls-server-name, client-certificate-data, client-key-data, token and namespace are used: "+
 		"it runs no program and opens no file here. If it is yours, keep it elsewhere and name it in KUBECONFIG, or give -backend-config=config_path=%s", e.file, e.err, state.ShellWord(e.file))
 }

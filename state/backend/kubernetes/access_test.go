@@ -213,9 +213,9 @@ func TestStrictRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		pipe:                          "a pipe or a device",
+		pipe:                          "it is a named pipe, not a regular file",
 		"/dev/zero":                   "a device",
-		dir:                           "it is a folder",
+		dir:                           "it is a directory, not a regular file",
 		filepath.Join(dir, "nothing"): "no such file",
 		conf(t, filepath.Join(dir, "http"), "http://127.0.0.1:1", "", ""):                                       "no URL as in https://",
 		conf(t, filepath.Join(dir, "login"), "https://ann:to/ken@api", "", ""):                                  "no URL as in https://",

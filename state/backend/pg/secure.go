@@ -109,7 +109,7 @@ func remedy(err error) string {
 	case strings.Contains(text, "server requested password authentication"):
 		return "the server asks for the password in clear text over a connection without TLS, and did not get it: use sslmode=verify-full, or have the server ask for scram-sha-256 (pg_hba.conf)"
 	case strings.Contains(text, "server refused TLS connection"):
-		return "switch TLS on at the server (ssl = on); on a network that nobody else reads, sslmode=disable does without"
+		return "switch TLS on at the server (ssl = on); on a private network, sslmode=disable does without"
 	}
 	return "see that the database can be reached from here, and run the same command again"
 }

@@ -97,7 +97,7 @@ func TestClearText(t *testing.T) {
 	}
 	host, port, got := curious(t)
 	_, err := opened(t, fmt.Sprintf("host=%s port=%s user=ann password=top-secret dbname=d sslmode=require", host, port)).Read(t.Context())
-	if password := <-got; password != "" || err == nil || !strings.Contains(err.Error(), "switch TLS on at the server (ssl = on); on a network that nobody else reads, sslmode=disable does without") {
+	if password := <-got; password != "" || err == nil || !strings.Contains(err.Error(), "switch TLS on at the server (ssl = on); on a private network, sslmode=disable does without") {
 		t.Errorf("it got %q, error = %v", password, err)
 	}
 }

@@ -69,8 +69,8 @@ func (s *session) hasBegun(f *planfile.File) bool {
 	return last != nil && f.Plan.Serial == 0
 }
 
-// approvable refuses a plan that nothing authenticates, nobody has approved, and nobody
-// can be asked about.
+// approvable refuses a plan that is neither authenticated nor approved, where no question can be
+// asked.
 func (s *session) approvable(by approval) error {
 	if by.given() || s.canAsk(s.opts) {
 		return nil
@@ -115,7 +115,7 @@ func (a *app) verified(ctx context.Context, f planfile.File) {
 	case err != nil:
 		warn("The state, whose key authenticates it, could not be read: %v. Whoever could write to the file could change it.", reason(err))
 	case errors.Is(cause, planfile.ErrNoMAC) && key.IsZero():
-		warn("It was saved before there was a state, whose key authenticates a saved plan. Apply carries it out only with -approve=DIGEST, or when somebody agrees at the prompt.")
+		warn("It was saved before there was a state, whose key authenticates a saved plan. Apply carries it out only with -approve=DIGEST, or with a yes at the prompt.")
 	case key.IsZero():
 		warn("There is no state at %s, whose key would authenticate it. Whoever could write to the file could change it.", store.Place())
 	default:

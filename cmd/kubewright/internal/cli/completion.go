@@ -30,7 +30,7 @@ func (a *app) completionCommand() *cobra.Command {
 		Use: "completion SHELL", Short: "Print what completes commands, flags and addresses in your shell", Args: takes(1, 1),
 		Long: "completion prints a script for bash, zsh, fish or powershell. With it the Tab key completes commands and\n" +
 			"flags, with one dash or two, and of -target and its like the phases, and the addresses that\n" +
-			"the configuration has, and the state where it is a file of this folder: completion contacts nobody.\n\n" +
+			"the configuration has, and the state where it is a file of this folder: completion makes no connection.\n\n" +
 			"bash needs the package bash-completion. To have it in every new shell:\n\n" +
 			"  bash         kubewright completion bash > /etc/bash_completion.d/kubewright\n" +
 			"  zsh          kubewright completion zsh > \"${fpath[1]}/_kubewright\"\n" +

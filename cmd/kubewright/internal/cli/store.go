@@ -33,8 +33,8 @@ func (a *app) storeAlone() (*statefile.Store, error) {
 }
 
 // completedState is the state for completions: that of this folder. Where a backend keeps
-// it there is none: who presses Tab contacts nobody, and a configuration may be somebody
-// else's work.
+// it there is none: the Tab key makes no connection, and a configuration may come from an
+// untrusted branch.
 func (a *app) completedState() (*state.State, error) {
 	settings := a.settings()
 	if a.statePath == "" && (settings.Backend != nil || settings.Misplaced.HasErrors()) {
