@@ -78,6 +78,39 @@ func TestAssembleInTurn(t *testing.T) {
 	}
 }
 
+// TestAssembleChain: a target takes along what it needs, and what that needs, to the end of
+// the chain; an exclusion takes out what needs it, to the other end.
+func TestAssembleChain(t *testing.T) {
+	t.Parallel()
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}}
+	for i, node := range []string{"a", "b", "c", "d", "other"} {
+		d.Steps = append(d.Steps, planner.Step{ID: state.Address{Target: state.NodeTarget(node), Phase: "p"}, Phase: "p", Target: state.NodeTarget(node), Operations: planner.Operations{planner.RemovePods{}}})
+		if i > 0 && node != "other" {
+			d.Edges[d.Steps[i].ID] = []state.Address{d.Steps[i-1].ID}
+		}
+	}
+	for _, test := range []struct {
+		name, want string
+		options    planner.Options
+	}{
+		{"the end of the chain", "[node.a node.b node.c node.d]", planner.Options{Targets: []planner.Selector{{Target: state.NodeTarget("d")}}}},
+		{"its middle", "[node.a node.b node.c]", planner.Options{Targets: []planner.Selector{{Target: state.NodeTarget("c")}}}},
+		{"without its begin", "[node.other]", planner.Options{Excludes: []planner.Selector{{Target: state.NodeTarget("a")}}}},
+	} {
+		p, err := planner.Assemble(planner.Plan{}, nil, nil, d, test.options)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		var got []state.Target
+		for _, s := range p.Steps {
+			got = append(got, s.Target)
+		}
+		if fmt.Sprint(got) != test.want {
+			t.Errorf("%s: got %v, want %s", test.name, got, test.want)
+		}
+	}
+}
+
 // What a step makes for others is taken away in every part of a plan that makes it.
 func TestAssembleCloses(t *testing.T) {
 	t.Parallel()

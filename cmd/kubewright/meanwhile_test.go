@@ -1,8 +1,13 @@
 package main
 
 import (
+	"context"
+	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -41,4 +46,49 @@ func TestMemberGoneMeanwhile(t *testing.T) {
 	f.must(t, "sim", "edit", "10.0.0.12", "power", "on")
 	f.must(t, "apply", "-auto-approve")
 	f.must(t, "plan", "-detailed-exitcode")
+}
+
+// TestGateInterrupted: a second interrupt ends the waiting of a gate, here for a member of etcd
+// that goes down before the step is carried out, and nothing is asked after it.
+func TestGateInterrupted(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t)
+	f.replace(t, "  api_server {", "  etcd {\n    arg \"snapshot-count\" { value = \"20000\" }\n  }\n  api_server {")
+	env, printed := f.env("apply", "-auto-approve", "-parallelism=1")
+	signals := make(chan os.Signal)
+	heard := &spoken{Writer: env.Stdout}
+	heard.changed = sync.NewCond(&heard.mu)
+	env.Stdout, env.Interrupts = heard, signals
+	var waits atomic.Int64
+	env.OpenWorld = func(path string) (*sim.World, error) {
+		w, err := sim.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		w.Fault(sim.Fault{Host: "10.0.0.11", Op: "http", Detail: "https://10.0.0.11:6443/livez", Kind: sim.FaultHang})
+		off := sync.OnceFunc(func() {
+			if err := sim.Edit(w, "10.0.0.12", "power off"); err != nil {
+				t.Error(err)
+			}
+		})
+		w.Pace = func(ctx context.Context, d time.Duration) {
+			off()
+			if d != 500*time.Millisecond || waits.Add(1) > 1 { // the gate's interval
+				return
+			}
+			for _, says := range []string{"Interrupted. ", "Interrupted again. "} {
+				signals <- os.Interrupt
+				heard.wait(says)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+				t.Error("the gate goes on waiting")
+			}
+		}
+		return w, nil
+	}
+	if code := cli.Main(env); code != 130 || waits.Load() != 1 {
+		t.Errorf("exit code %d, and the gate has waited %d times\n%s", code, waits.Load(), printed())
+	}
 }

@@ -326,7 +326,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 		return runErr
 	case recordErr != nil:
 		return recordErr
-	case outcome.Stopped && over(stop):
+	case cutShort(outcome) && over(stop):
 		return exit(exitInterrupted)
 	case outcome.Stopped && len(s.held) > 0:
 		return s.heldBack()

@@ -93,6 +93,11 @@ func (a *app) outcomeCode(outcome *executor.Outcome) int {
 	return exitError
 }
 
+// cutShort reports whether the run was stopped before a step, or within one.
+func cutShort(outcome *executor.Outcome) bool {
+	return outcome.Stopped || slices.ContainsFunc(outcome.Steps, func(s executor.StepOutcome) bool { return executor.IsCutShort(s.Err) })
+}
+
 // whole is the end of an apply that went well. With -detailed-exitcode it tells where
 // something was left alone because nobody could look at it.
 func (s *session) whole(err error) error {

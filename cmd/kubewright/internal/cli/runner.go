@@ -209,28 +209,37 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 	return nil
 }
 
+// await tries until the condition of a gate holds, a limit is over or ctx ends, and returns
+// the last error of try, which learns when it is tried for the last time.
+func (r *runner) await(ctx context.Context, limit, interval time.Duration, try func(last bool) error) error {
+	clock := r.session.fleet.world.clock()
+	deadline := clock.Now().Add(limit)
+	for {
+		last := clock.Now().After(deadline)
+		if err := try(last); err == nil || last || clock.Sleep(ctx, interval) != nil {
+			return err
+		}
+	}
+}
+
+// quorumGate waits for a quorum that the step leaves intact: a member that has just been
+// promoted or restarted needs a moment to answer.
 func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	if c.Etcd.External != nil {
 		return nil
 	}
-	clock := r.session.fleet.world.clock()
-	deadline := clock.Now().Add(c.Timeouts.EtcdAPICall)
-	for {
+	return r.await(ctx, c.Timeouts.EtcdAPICall, gateInterval, func(last bool) error {
 		members, err := r.members(ctx, step.Via)
 		if err != nil {
 			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
-		} else if err = planner.QuorumAllows(step, r.session.view.PeerURL(step.Target), members); err == nil {
-			return nil
+		} else {
+			err = planner.QuorumAllows(step, r.session.view.PeerURL(step.Target), members)
 		}
-		waited := clock.Now().After(deadline)
-		if phases.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, waited) {
+		if err != nil && phases.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
 			return nil // what does not run cannot be lost, and it comes back by this step
 		}
-		// A member that has just been promoted or restarted needs a moment to answer.
-		if waited || clock.Sleep(ctx, gateInterval) != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // memberDown looks whether the member on a step's own host is down: so that it does not
@@ -268,23 +277,15 @@ func (r *runner) goneGate(ctx context.Context, c *config.Cluster, step *planner.
 // workersGate looks whether a worker may be emptied beside those that are down by now.
 // One that was restarted a moment ago is waited for.
 func (r *runner) workersGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
-	clock := r.session.fleet.world.clock()
-	deadline := clock.Now().Add(c.Timeouts.KubeletHealthCheck)
-	for {
-		err := r.turns.take(step.Target, func(turn map[state.Target]bool) error {
+	return r.await(ctx, c.Timeouts.KubeletHealthCheck, nodesInterval, func(bool) error {
+		return r.turns.take(step.Target, func(turn map[state.Target]bool) error {
 			nodes, err := r.nodes(ctx, step.Via)
 			if err != nil {
 				return fmt.Errorf("cannot tell which workers are down: %w", err)
 			}
 			return r.session.view.RoomToTurn(step, nodes, turn)
 		})
-		if err == nil {
-			return nil
-		}
-		if clock.Now().After(deadline) || clock.Sleep(ctx, nodesInterval) != nil {
-			return err
-		}
-	}
+	})
 }
 
 // nodesInterval is gateInterval for what asks for all nodes.
