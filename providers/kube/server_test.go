@@ -100,6 +100,8 @@ type api struct {
 	mu       sync.Mutex
 	requests []string
 	bodies   map[string][]byte
+	// ca is the certificate of the cluster's CA.
+	ca []byte
 	// contentType is that of the request that is answered.
 	contentType string
 	// expires are the paths of lists whose rest is once found expired.
@@ -225,7 +227,7 @@ func start(t *testing.T, handle func(user, method, path string, body []byte) ans
 	if _, err := pki.New(pki.Options{}).IssueAll(t.Context(), h, requests, providers.Batch{}); err != nil {
 		t.Fatal(err)
 	}
-	a := &api{bodies: map[string][]byte{}, handle: handle}
+	a := &api{bodies: map[string][]byte{}, handle: handle, ca: h.files["/pki/ca.crt"]}
 	h.server = bufconn.Listen(64 << 10) // no socket, so that a test may be in a bubble of testing/synctest
 	server := httptest.NewUnstartedServer(a)
 	server.Listener.Close()

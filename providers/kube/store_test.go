@@ -26,6 +26,8 @@ type store struct {
 	version int
 	// overtake is done once, before the next write.
 	overtake func()
+	// refuse is the path of a Service whose address is allocated.
+	refuse string
 }
 
 // stored starts a server with a store.
@@ -75,6 +77,8 @@ func (s *store) answer(method, at, contentType string, body []byte) answer {
 		return answer{200, object{"gitVersion": "v1.36.3"}}
 	case method == "GET" && there == nil && kinds[path.Base(at)] != "":
 		return s.list(at)
+	case method == "PATCH" && at == s.refuse:
+		return answer{422, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422, "message": "provided IP is already allocated"}}
 	case method == "POST":
 		return s.create(at, body)
 	case there == nil:
