@@ -13,6 +13,7 @@ func TestAnotherAnswers(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cluster){
 		"of another etcd":      func(c *cluster) { c.foreign = map[string]bool{url("b"): true} },
+		"a learner elsewhere":  func(c *cluster) { c.members[1].IsLearner, c.foreign = true, map[string]bool{url("b"): true} },
 		"another member":       func(c *cluster) { c.takes = map[string]uint64{url("b"): 3} },
 		"another one, to read": func(c *cluster) { c.reads = map[string]uint64{url("b"): 3} },
 	} {
