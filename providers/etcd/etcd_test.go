@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type cluster struct {
 	// alarmErr keeps alarms from being told; foreign are members of another etcd.
 	alarmErr error
 	foreign  map[string]bool
+	// takes are who answers at an endpoint in the place of its member, and reads who does to
+	// a read.
+	takes, reads map[string]uint64
 	// revision is the present one, compacted up to which the past is dropped.
 	revision, compacted int64
 	// split is etcd without a quorum: who answers tells what it holds alone. behind is how
@@ -105,18 +109,31 @@ func (f *fake) list(ctx context.Context) (l list, err error) {
 
 func (f *fake) listed(context.Context) (l list, err error) {
 	err = f.answer(func() error {
-		l = list{clusterID, slices.Clone(f.members)}
-		if f.foreign[f.endpoint] {
-			l.clusterID++
-		}
-		return nil
+		l = list{f.cluster.id(f.endpoint), slices.Clone(f.members)}
+		return f.votes()
 	})
 	return l, err
 }
 
+// id is that of the cluster that an endpoint leads to.
+func (c *cluster) id(endpoint string) uint64 {
+	if c.foreign[endpoint] {
+		return clusterID + 1
+	}
+	return clusterID
+}
+
+// votes is the refusal of a learner, which tells its status, what it holds, and nothing else.
+func (f *fake) votes() error {
+	if f.self().IsLearner {
+		return rpctypes.ErrGRPCNotSupportedForLearner
+	}
+	return nil
+}
+
 func (f *fake) status(context.Context) (s status, err error) {
 	err = f.answer(func() error {
-		s = status{clusterID: clusterID, id: f.self().ID, leader: f.leader}
+		s = status{clusterID: f.cluster.id(f.endpoint), id: cmp.Or(f.takes[f.endpoint], f.self().ID), leader: f.leader}
 		if !f.split {
 			return nil
 		}
@@ -131,8 +148,8 @@ func (f *fake) status(context.Context) (s status, err error) {
 
 func (f *fake) read(context.Context) (s status, err error) {
 	err = f.answer(func() error {
-		if f.self().IsLearner {
-			return errors.New("not supported for learner")
+		if err := f.votes(); err != nil {
+			return err
 		}
 		if f.split {
 			return context.DeadlineExceeded
@@ -141,7 +158,7 @@ func (f *fake) read(context.Context) (s status, err error) {
 			f.busy[f.endpoint]--
 			return context.DeadlineExceeded
 		}
-		s = status{clusterID: clusterID, id: f.self().ID, revision: f.revision}
+		s = status{clusterID: f.cluster.id(f.endpoint), id: cmp.Or(f.reads[f.endpoint], f.self().ID), revision: f.revision}
 		return nil
 	})
 	return s, err
@@ -149,7 +166,7 @@ func (f *fake) read(context.Context) (s status, err error) {
 
 func (f *fake) holds(context.Context) (s status, err error) {
 	err = f.answer(func() error {
-		s = status{clusterID: clusterID, id: f.self().ID, revision: f.revision - f.behind[f.endpoint]}
+		s = status{clusterID: f.cluster.id(f.endpoint), id: f.self().ID, revision: f.revision - f.behind[f.endpoint]}
 		return nil
 	})
 	return s, err
@@ -157,38 +174,84 @@ func (f *fake) holds(context.Context) (s status, err error) {
 
 func (f *fake) alarms(context.Context) (map[uint64][]string, error) { return f.alarm, f.alarmErr }
 
-func (f *fake) change(what string, do func()) error {
+// change does something unless etcd refuses it.
+func (f *fake) change(what string, refused error, do func()) error {
 	return f.answer(func() error {
 		f.calls = append(f.calls, f.self().Name+" "+what)
 		err := f.fail
 		f.fail = nil
-		if err == nil || f.late {
-			do()
+		if err != nil && !f.late {
+			return err
 		}
+		if refused = cmp.Or(f.votes(), refused); refused != nil {
+			return refused
+		}
+		do()
 		return err
 	})
 }
 
+// refused is what etcd answers to a change of a member, as it is now.
+func (f *fake) refused(why func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return why()
+}
+
 func (f *fake) addLearner(_ context.Context, peerURL string) error {
-	return f.change("add", func() { f.members = append(f.members, &pb.Member{ID: 4, PeerURLs: []string{peerURL}, IsLearner: true}) })
+	refused := f.refused(func() error {
+		switch {
+		case slices.ContainsFunc(f.members, func(m *pb.Member) bool { return slices.Contains(m.PeerURLs, peerURL) }):
+			return rpctypes.ErrPeerURLExist
+		case slices.ContainsFunc(f.members, func(m *pb.Member) bool { return m.IsLearner }):
+			return rpctypes.ErrTooManyLearners
+		}
+		return nil
+	})
+	return f.change("add", refused, func() { f.members = append(f.members, &pb.Member{ID: 4, PeerURLs: []string{peerURL}, IsLearner: true}) })
 }
 
 func (f *fake) promote(_ context.Context, id uint64) error {
-	return f.change("promote", func() { list{members: f.members}.find(id).IsLearner = false })
+	refused := f.refused(func() error {
+		switch m := (list{members: f.members}).find(id); {
+		case m == nil:
+			return rpctypes.ErrMemberNotFound
+		case !m.IsLearner:
+			return rpctypes.ErrMemberNotLearner
+		}
+		return nil
+	})
+	return f.change("promote", refused, func() { list{members: f.members}.find(id).IsLearner = false })
 }
 
 func (f *fake) remove(_ context.Context, id uint64) error {
-	return f.change("remove", func() {
+	refused := f.refused(func() error {
+		if (list{members: f.members}).find(id) == nil {
+			return rpctypes.ErrMemberNotFound
+		}
+		return nil
+	})
+	return f.change("remove", refused, func() {
 		f.members = slices.DeleteFunc(f.members, func(m *pb.Member) bool { return m.ID == id })
 	})
 }
 
 func (f *fake) moveLeader(_ context.Context, to uint64) error {
-	return f.change("move", func() { f.leader = to })
+	refused := f.refused(func() error {
+		self, m := f.self(), (list{members: f.members}).find(to)
+		switch {
+		case self == nil || self.ID != f.leader:
+			return rpctypes.ErrNotLeader
+		case m == nil || m.IsLearner:
+			return rpctypes.ErrBadLeaderTransferee
+		}
+		return nil
+	})
+	return f.change("move", refused, func() { f.leader = to })
 }
 
 func (f *fake) compact(_ context.Context, revision int64) error {
-	err := f.change(fmt.Sprint("compact ", revision), func() {})
+	err := f.change(fmt.Sprint("compact ", revision), nil, func() {})
 	if err == nil && revision <= f.compacted {
 		return fmt.Errorf("%s: %w", f.endpoint, rpctypes.ErrCompacted)
 	}
@@ -196,10 +259,10 @@ func (f *fake) compact(_ context.Context, revision int64) error {
 	return err
 }
 
-func (f *fake) defragment(context.Context) error { return f.change("defragment", func() {}) }
+func (f *fake) defragment(context.Context) error { return f.change("defragment", nil, func() {}) }
 
 func (f *fake) disarm(_ context.Context, id uint64, alarm pb.AlarmType) error {
-	return f.change("disarm "+alarm.String(), func() { delete(f.alarm, id) })
+	return f.change("disarm "+alarm.String(), nil, func() { delete(f.alarm, id) })
 }
 
 func (f *fake) snapshot(context.Context) (r io.ReadCloser, err error) {

@@ -95,6 +95,7 @@ func evict(ctx context.Context, s *session, op planner.Drain, log func(string)) 
 	if len(pods.Pods()) > 0 {
 		awaitLeader(ctx, s, log)
 	}
+	h.Client = bind(client, pods.Pods())
 	return way, h.DeleteOrEvictPods(pods.Pods())
 }
 

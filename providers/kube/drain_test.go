@@ -10,6 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
@@ -63,7 +67,7 @@ func list(kind, version string, items []any) answer {
 	return answer{200, object{"kind": kind + "List", "apiVersion": version, "items": items}}
 }
 
-func (s *shop) answer(_, method, path string, _ []byte) answer {
+func (s *shop) answer(_, method, path string, body []byte) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name, isPod := strings.CutPrefix(path, "/api/v1/namespaces/shop/pods/")
@@ -94,6 +98,8 @@ func (s *shop) answer(_, method, path string, _ []byte) answer {
 		return answer{200, object{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
 			object{"name": "pods/eviction", "kind": "Eviction", "group": "policy", "version": "v1", "namespaced": true},
 		}}}
+	case isPod && (method == "POST" && !s.refuses[strings.TrimSuffix(name, "/eviction")] || method == "DELETE") && s.replaced(strings.TrimSuffix(name, "/eviction"), body):
+		return status(409, "Conflict")
 	case isPod && method == "POST" && s.refuses[strings.TrimSuffix(name, "/eviction")]:
 		return status(429, "TooManyRequests")
 	case isPod && method == "POST" && s.first[strings.TrimSuffix(name, "/eviction")].body != nil:
@@ -110,6 +116,24 @@ func (s *shop) answer(_, method, path string, _ []byte) answer {
 		return answer{200, s.found(name)}
 	}
 	return status(404, "NotFound")
+}
+
+// replaced reports whether a request to evict or delete a pod is bound to the UID of another
+// one, as an API server does after it has asked the budgets.
+func (s *shop) replaced(name string, body []byte) bool {
+	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return true
+	}
+	options, is := o.(*metav1.DeleteOptions)
+	if !is {
+		options = o.(*policyv1.Eviction).DeleteOptions
+	}
+	if options == nil || options.Preconditions == nil || options.Preconditions.UID == nil {
+		return false
+	}
+	there, is := s.found(name).(object)
+	return !is || there["metadata"].(object)["uid"] != string(*options.Preconditions.UID)
 }
 
 // found is a pod that is asked for by name.

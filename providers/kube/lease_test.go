@@ -5,54 +5,12 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-
 	"github.com/kubewright/kubewright/providers"
 )
 
-// leaseServer keeps one lease as an API server does, versions included.
-func leaseServer(t *testing.T) (*api, providers.API) {
-	t.Helper()
-	var there *coordinationv1.Lease
-	versions := []string{"", "1", "2", "3", "4"}
-	n := 0
-	put := func(body []byte) answer {
-		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-		if err != nil {
-			return status(400, "BadRequest")
-		}
-		n++
-		there = o.(*coordinationv1.Lease)
-		there.APIVersion, there.Kind, there.ResourceVersion = "coordination.k8s.io/v1", "Lease", versions[n]
-		return answer{200, there}
-	}
-	a, h := start(t, func(_, method, _ string, body []byte) answer {
-		switch {
-		case method == "POST" && there != nil:
-			return status(409, "AlreadyExists")
-		case method == "POST":
-			return put(body)
-		case there == nil:
-			return status(404, "NotFound")
-		case method == "GET":
-			return answer{200, there}
-		case method == "DELETE":
-			there = nil
-			return answer{200, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}
-		}
-		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-		if err != nil || o.(*coordinationv1.Lease).ResourceVersion != there.ResourceVersion {
-			return status(409, "Conflict")
-		}
-		return put(body)
-	})
-	return a, open(t, h)
-}
-
 func TestLease(t *testing.T) {
 	t.Parallel()
-	a, client := leaseServer(t)
+	_, a, client := stored(t)
 	if l, err := client.Lease(t.Context(), "kubewright-l1"); l != nil || err != nil {
 		t.Fatalf("got %+v, %v of a lease that is not there", l, err)
 	}
@@ -95,5 +53,27 @@ func TestLease(t *testing.T) {
 	}
 	if n := a.saw("kubernetes-admin DELETE /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kubewright-l1"); n != 2 {
 		t.Errorf("got requests %v", a.requests)
+	}
+}
+
+// TestLeaseOfAnother: who gives a lease back leaves one that was taken or renewed since.
+func TestLeaseOfAnother(t *testing.T) {
+	t.Parallel()
+	s, _, client := stored(t)
+	mine := providers.Lease{Name: "kubewright-l1", Run: "mine", Who: "ada at@laptop"}
+	theirs := providers.Lease{Name: "kubewright-l1", Run: "theirs", Who: "bob at@laptop"}
+	var err error
+	if mine.Version, err = client.PutLease(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Version = mine.Version
+	if _, err := client.PutLease(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.DeleteLease(t.Context(), mine); err != nil {
+		t.Error(err)
+	}
+	if got, err := client.Lease(t.Context(), mine.Name); err != nil || got == nil || got.Run != "theirs" {
+		t.Errorf("got %+v, %v of %d objects", got, err, len(s.objects))
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubewright/kubewright/planner"
@@ -99,6 +100,12 @@ type api struct {
 	mu       sync.Mutex
 	requests []string
 	bodies   map[string][]byte
+	// ca is the certificate of the cluster's CA.
+	ca []byte
+	// contentType is that of the request that is answered.
+	contentType string
+	// expires are the paths of lists whose rest is once found expired.
+	expires map[string]bool
 	// expired is how many requests for the rest of a list find it expired.
 	expired int
 	// handle answers; user is the client certificate's common name.
@@ -111,7 +118,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.requests = append(a.requests, user+" "+r.Method+" "+r.URL.RequestURI())
 	a.bodies[r.Method+" "+r.URL.Path] = body
-	got := a.handle(user, r.Method, r.URL.Path, body)
+	a.contentType = r.Header.Get("Content-Type")
+	got := status(422, "Invalid") // force is part of an apply alone
+	if r.Method != http.MethodPatch || r.URL.Query().Get("force") == "" || a.contentType == string(types.ApplyPatchType) {
+		got = a.handle(user, r.Method, r.URL.Path, body)
+	}
 	a.mu.Unlock()
 	if got.code == 0 {
 		panic(http.ErrAbortHandler)
@@ -155,8 +166,9 @@ func (a *api) page(r *http.Request, whole answer) answer {
 	from, rest := 0, r.URL.Query().Get("continue")
 	if rest != "" {
 		a.mu.Lock()
-		expired := a.expired > 0
+		expired := a.expired > 0 || a.expires[r.URL.Path]
 		a.expired--
+		delete(a.expires, r.URL.Path)
 		a.mu.Unlock()
 		if from, err = strconv.Atoi(rest); err != nil || from > len(list.Items) {
 			return status(400, "BadRequest")
@@ -215,7 +227,7 @@ func start(t *testing.T, handle func(user, method, path string, body []byte) ans
 	if _, err := pki.New(pki.Options{}).IssueAll(t.Context(), h, requests, providers.Batch{}); err != nil {
 		t.Fatal(err)
 	}
-	a := &api{bodies: map[string][]byte{}, handle: handle}
+	a := &api{bodies: map[string][]byte{}, handle: handle, ca: h.files["/pki/ca.crt"]}
 	h.server = bufconn.Listen(64 << 10) // no socket, so that a test may be in a bubble of testing/synctest
 	server := httptest.NewUnstartedServer(a)
 	server.Listener.Close()

@@ -203,8 +203,9 @@ func (l *late) answers(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// taken is the refusal of a lock whose holder has shown no sign of life for years.
 func (l *late) taken() error {
-	return &backend.LockedError{Path: "the place", Info: backend.LockInfo{ID: l.holder}, Remote: true}
+	return &backend.LockedError{Path: "the place", Info: backend.LockInfo{ID: l.holder, Renewed: time.Now().AddDate(-3, 0, 0)}, Remote: true}
 }
 
 func (l *late) Lock(ctx context.Context, i backend.LockInfo) (backend.Lock, error) {
@@ -262,6 +263,7 @@ func TestLockWithoutAnswer(t *testing.T) {
 		"the backend is silent, behind a killed run": {9, "killed", "", "first"},
 		"a killed run has the lock":                  {9, "killed", "killed", "killed"},
 		"somebody has the lock":                      {9, "", "somebody", "somebody"},
+		"one answer is lost, and somebody has it":    {1, "", "somebody", "somebody"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,7 +29,7 @@ type Options struct {
 func Test(t *testing.T, o Options) {
 	for name, test := range map[string]func(*testing.T, Options){
 		"a state comes and is replaced": testReplace, "any bytes": testBytes, "two who read the same": testMoved,
-		"one holds the lock": testLock, "a lock that is ended": testForceUnlock, "nothing is lost under the lock": testCounting,
+		"one holds the lock": testLock, "a silent holder": testSilent, "a lock that is ended": testForceUnlock, "nothing is lost under the lock": testCounting,
 		"one of many gets the lock": testRace, "a cancelled call": testCancelled,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,6 +174,21 @@ func testLock(t *testing.T, o Options) {
 		t.Errorf("holder behind the release: %+v, %v", holder, err)
 	}
 	must(t, lock(t, bob, "r2").Release(t.Context()))
+}
+
+// testSilent: no age of a lock makes it free.
+func testSilent(t *testing.T, o Options) {
+	open := o.New(t)
+	ann, bob := open(), open()
+	old := Info("r1")
+	old.Time = time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)
+	held, err := ann.Lock(t.Context(), old)
+	must(t, err)
+	if _, err := bob.Lock(t.Context(), Info("r2")); !errors.Is(err, backend.ErrLocked) {
+		t.Errorf("a lock of years ago: error = %v", err)
+	}
+	must(t, held.Confirm(t.Context()))
+	must(t, held.Release(t.Context()))
 }
 
 func testForceUnlock(t *testing.T, o Options) {

@@ -141,6 +141,54 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// TestRemovedState: a state that was removed since it was read is not made again by a write.
+func TestRemovedState(t *testing.T) {
+	t.Parallel()
+	s := kubernetestest.New(t)
+	b := open(t, settings(t, s, s.Token))
+	if err := b.Write(t.Context(), nil, backend.Object{Data: []byte("one"), Serial: 1}); err != nil {
+		t.Fatal(err)
+	}
+	old, err := b.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Put(secretPath, nil)
+	if err := b.Write(t.Context(), old, backend.Object{Data: []byte("two"), Serial: 2}); !errors.Is(err, backend.ErrMoved) || s.Object(secretPath) != nil {
+		t.Errorf("error = %v, there is %s", err, s.Object(secretPath))
+	}
+}
+
+// TestUnlockOvertaken: to end the lock of a run leaves that of the next one, which took it
+// after the look.
+func TestUnlockOvertaken(t *testing.T) {
+	t.Parallel()
+	s := kubernetestest.New(t)
+	with := settings(t, s, s.Token)
+	ann, bob, eve := open(t, with), open(t, with), open(t, with)
+	gone, err := ann.Lock(t.Context(), backendtest.Info("ann"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held backend.Lock
+	s.Before(func(string) { // the look
+		s.Before(func(string) { // the end
+			if err := gone.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if held, err = bob.Lock(t.Context(), backendtest.Info("bob")); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	if err := eve.ForceUnlock(t.Context(), "ann"); !errors.Is(err, backend.ErrLocked) {
+		t.Errorf("error = %v", err)
+	}
+	if err := held.Confirm(t.Context()); err != nil {
+		t.Errorf("bob's lock: %v", err)
+	}
+}
+
 // TestRefusals: each says what is wrong and what to do, and none has the token in it.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

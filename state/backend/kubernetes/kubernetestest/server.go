@@ -80,10 +80,14 @@ func (s *Server) Object(path string) []byte {
 	return s.objects[path]
 }
 
-// Put keeps something at a path, as nobody else would.
+// Put keeps something at a path, as nobody else would; nil removes what is there.
 func (s *Server) Put(path string, object []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if object == nil {
+		delete(s.objects, path)
+		return
+	}
 	s.objects[path] = object
 }
 
