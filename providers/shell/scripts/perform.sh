@@ -570,24 +570,24 @@ kw_note() {
 	printf '%s %s %s\n' "$2" "$kw_o" "$1" >>"$kw_d/digests" || kw_fail
 }
 
-# kw_preserve PATH NAME: keeps a copy of what stands at PATH, once.
+# kw_preserve PATH NAME: keeps a copy of what stands at PATH, once. Its name is on the disk
+# before anything else takes its place, which may be on another disk.
 kw_preserve() {
 	if [ -d "$1" ] && ! [ -L "$1" ]; then kw_fail "$1 is a folder"; fi
 	if kw_there "$kw_d/before$2" || ! kw_there "$1"; then kw_done same; return; fi
 	kw_enter "$kw_d/before$2"
 	kw_beside
-	cp -a -- "$1" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
-	kw_touched
+	cp -a -- "$1" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" && sync . || kw_drop "$kw_t"
 	kw_done changed
 }
 
-# kw_restore PATH NAME: puts back what kw_preserve has kept.
+# kw_restore PATH NAME: puts back what kw_preserve has kept. It is on the disk by its name
+# before the copy goes.
 kw_restore() {
 	if ! kw_there "$kw_d/before$2"; then kw_done same; return; fi
 	kw_enter "$1"
 	kw_beside
-	cp -a -- "$kw_d/before$2" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
-	kw_touched
+	cp -a -- "$kw_d/before$2" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" && sync . || kw_drop "$kw_t"
 	rm -f -- "$kw_d/before$2" || kw_fail
 	kw_done changed
 }
