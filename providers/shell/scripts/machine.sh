@@ -258,9 +258,7 @@ kw_unmount() {
 	kw_o=$*
 	set --
 	while read -r kw_a kw_b kw_v; do
-		case $kw_b in # mount points have blanks and the like in octal
-		*\\*) kw_b=$(printf '%b/' "$(printf '%s\n' "$kw_b" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')"); kw_b=${kw_b%/} ;;
-		esac
+		kw_point "$kw_b"
 		case $kw_b in
 		"$kw_p"/*) set -- "$kw_b" "$@" ;;
 		esac

@@ -462,8 +462,29 @@ kw_access() {
 	kw_done changed
 }
 
-# kw_remove PATH: a file, a link or a tree, but no other file system mounted in
-# it. A folder that is a mount point itself is emptied, since it cannot go.
+# kw_point NAME: sets kw_b to a mount point that /proc/mounts names so: blanks and the
+# like are octal there.
+kw_point() {
+	kw_b=$1
+	case $1 in
+	*\\*) kw_b=$(printf '%b/' "$(printf '%s\n' "$1" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')"); kw_b=${kw_b%/} ;;
+	esac
+}
+
+# kw_free FOLDER: fails if anything is mounted below the folder. rm would delete what is
+# mounted there: it stops at other file systems only, and only below its arguments.
+kw_free() {
+	kw_p=$(cd -P -- "$1" && pwd -P) || kw_fail
+	while read -r kw_a kw_b kw_v; do
+		kw_point "$kw_b"
+		case $kw_b in
+		"$kw_p"/*) kw_fail "$kw_b is mounted below $kw_p, and what it holds must not be removed. See what it is (findmnt '$kw_b'), unmount it (umount '$kw_b'), and run the same command again" ;;
+		esac
+	done </proc/mounts || kw_fail
+}
+
+# kw_remove PATH: a file, a link or a tree in which nothing is mounted. A folder that is
+# a mount point itself is emptied, since it cannot go.
 kw_remove() {
 	if ! kw_there "$1"; then kw_done same; return; fi
 	kw_enter "$1" group
@@ -471,6 +492,7 @@ kw_remove() {
 		kw_clear
 		return
 	fi
+	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then kw_free "./$kw_name"; fi
 	rm -rf --one-file-system -- "./$kw_name" || kw_fail
 	if kw_there "./$kw_name"; then kw_fail "$1 is still there"; fi
 	kw_touched
@@ -492,6 +514,7 @@ kw_clear() {
 	kw_o=$(stat -c '%F %d:%i' -- "./$kw_name") || kw_fail
 	cd -P -- "./$kw_name" || kw_fail
 	[ "$(stat -c '%F %d:%i' .)" = "$kw_o" ] || kw_fail "$kw_dir/$kw_name is not what it was a moment ago"
+	kw_free .
 	if [ -z "$(find . -mindepth 1 -maxdepth 1 -print | head -n 1)" ]; then kw_done same; return; fi
 	find . -mindepth 1 -maxdepth 1 -exec rm -rf --one-file-system -- {} + || kw_fail
 	kw_touched
@@ -547,24 +570,24 @@ kw_note() {
 	printf '%s %s %s\n' "$2" "$kw_o" "$1" >>"$kw_d/digests" || kw_fail
 }
 
-# kw_preserve PATH NAME: keeps a copy of what stands at PATH, once.
+# kw_preserve PATH NAME: keeps a copy of what stands at PATH, once. Its name is on the disk
+# before anything else takes its place, which may be on another disk.
 kw_preserve() {
 	if [ -d "$1" ] && ! [ -L "$1" ]; then kw_fail "$1 is a folder"; fi
 	if kw_there "$kw_d/before$2" || ! kw_there "$1"; then kw_done same; return; fi
 	kw_enter "$kw_d/before$2"
 	kw_beside
-	cp -a -- "$1" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
-	kw_touched
+	cp -a -- "$1" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" && sync . || kw_drop "$kw_t"
 	kw_done changed
 }
 
-# kw_restore PATH NAME: puts back what kw_preserve has kept.
+# kw_restore PATH NAME: puts back what kw_preserve has kept. It is on the disk by its name
+# before the copy goes.
 kw_restore() {
 	if ! kw_there "$kw_d/before$2"; then kw_done same; return; fi
 	kw_enter "$1"
 	kw_beside
-	cp -a -- "$kw_d/before$2" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
-	kw_touched
+	cp -a -- "$kw_d/before$2" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" && sync . || kw_drop "$kw_t"
 	rm -f -- "$kw_d/before$2" || kw_fail
 	kw_done changed
 }
@@ -572,7 +595,8 @@ kw_restore() {
 # kw_marks_off: takes away everything that kubewright keeps on the host.
 kw_marks_off() {
 	kw_enter "$kw_d"
-	rm -rf -- ./kubewright || kw_fail
+	if [ -d ./kubewright ] && ! [ -L ./kubewright ]; then kw_free ./kubewright; fi # an image of etcd, where a restore was killed
+	rm -rf --one-file-system -- ./kubewright || kw_fail
 	kw_touched
 	kw_done changed
 }
