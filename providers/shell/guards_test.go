@@ -190,3 +190,23 @@ func TestLockIsHeld(t *testing.T) {
 		}
 	}
 }
+
+// TestSetIDBits: a file that is given away keeps the mode that was asked for.
+func TestSetIDBits(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, who can give files away")
+	}
+	h, root, _ := newHost(t)
+	op := write("/etc/file", "x")
+	op.Mode, op.Owner = "4755", "daemon:daemon"
+	if _, err := perform(t, h, op); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(root + "/etc/file"); err != nil || info.Mode() != 0o755|os.ModeSetuid {
+		t.Errorf("%v, %v", info, err)
+	}
+	if out, err := perform(t, h, op); err != nil || out[0].Changed {
+		t.Errorf("once more: %v, %v", out, err)
+	}
+}
