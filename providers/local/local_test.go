@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/user"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,6 +153,76 @@ func TestExecEndsWithItsContext(t *testing.T) {
 	} {
 		if _, err := (local.Machine{Shell: c.shell}).Exec(c.ended, "true", nil, nil, nil); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// TestNothingIsLeftRunning: where the context ends, what the command has started ends as
+// well, and is not left to change the machine behind the back of whoever comes next. What has
+// left the group of the command is not waited for.
+func TestNothingIsLeftRunning(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		command string
+		dies    bool
+	}{
+		"in the background": {"sleep 1000 & echo $!; wait", true},
+		"in a subshell":     {"(sleep 1000; :) & echo $!; wait", true},
+		"in its own group":  {"setsid sleep 1000 & echo $!; wait", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r, w := io.Pipe()
+			pid := make(chan int, 1)
+			go func() {
+				var n int
+				_, _ = fmt.Fscanln(r, &n)
+				pid <- n
+				cancel()
+				_, _ = io.Copy(io.Discard, r)
+			}()
+			if _, err := (local.Machine{}).Exec(ctx, c.command, nil, w, nil); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			n := <-pid
+			if n <= 1 {
+				t.Fatalf("it has id %d", n)
+			}
+			t.Cleanup(func() { _ = syscall.Kill(n, syscall.SIGKILL) })
+			if !c.dies {
+				return
+			}
+			for deadline := time.Now().Add(30 * time.Second); runs(n); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("it still runs")
+				}
+			}
+		})
+	}
+}
+
+// runs reports whether a process runs, and is not only still to be waited for.
+func runs(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	return err == nil && !strings.Contains(string(status), "State:\tZ")
+}
+
+// TestExitCodeOfWhatLeavesOutputOpen: the exit code is the command's, also where something
+// that it has started keeps its output open.
+func TestExitCodeOfWhatLeavesOutputOpen(t *testing.T) {
+	t.Parallel()
+	for _, want := range []int{0, 3} {
+		var out bytes.Buffer
+		exit, err := local.Machine{}.Exec(t.Context(), "sleep 1000 & echo $!; exit "+strconv.Itoa(want), nil, &out, nil)
+		if exit != want || err != nil {
+			t.Errorf("exit %d, %v, want %d", exit, err, want)
+		}
+		if pid, err := strconv.Atoi(strings.TrimSpace(out.String())); err != nil || pid <= 1 {
+			t.Errorf("it has printed %q", out.String())
+		} else {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }

@@ -214,6 +214,9 @@ func TestSecretFromTheFirstByte(t *testing.T) {
 	if got := beginning(lines, "mode "); !slices.Equal(got, []string{"mode 600", "mode 700"}) {
 		t.Errorf("modes were set where there were %q", got)
 	}
+	if name := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "mv ") && strings.HasSuffix(l, " file") }); name < slices.Index(lines, "mode 600") {
+		t.Errorf("it has its name before its mode:\n%s", strings.Join(lines, "\n"))
+	}
 	for path, mode := range map[string]os.FileMode{"/etc/secret": 0o600, "/etc/file": 0o644, "/etc/keys": 0o755, "/var/lib/kubewright/token": 0o600} {
 		if info, err := os.Stat(root + path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", path, info, err)

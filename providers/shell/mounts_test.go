@@ -1,6 +1,8 @@
 package shell_test
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/providers/local"
 	"github.com/kubewright/kubewright/providers/shell"
@@ -123,5 +126,33 @@ mount --bind "$ROOT/data" "kubelet/a b	c\\d"; mount --bind "$ROOT/data" kubelet/
 	}
 	if _, err := os.Stat(root + "/data/precious"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOwnFoldersWithMounts: the same of what kubewright removes of its own, where a restore
+// that was killed can have left an image mounted.
+func TestOwnFoldersWithMounts(t *testing.T) {
+	t.Parallel()
+	snapshot := []byte("snapshot")
+	for point, op := range map[string]planner.Operation{
+		kept + "/image-x/usr":                  planner.Mark{Remove: true},
+		"/var/lib/etcd/kubewright-restore/mnt": planner.RestoreEtcd{Artifact: "s.db", SHA256: sha(snapshot), DataDir: "/var/lib/etcd", As: "member.x", Name: "cp1", PeerURL: "https://192.0.2.1:2380", Image: "etcd:1", Socket: "unix:///run/x.sock"},
+	} {
+		_, root, _ := newHost(t)
+		h := mountedHost(t, root, `mount --bind "$ROOT/data" "$ROOT`+point+`"`, "")
+		put(t, root+"/data/precious", "x")
+		put(t, root+"/var/lib/etcd/member/precious", "x")
+		if err := os.MkdirAll(root+point, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := h.Perform(t.Context(), providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}, Artifacts: map[string]providers.Artifact{
+			"s.db": {Size: int64(len(snapshot)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(snapshot)), nil }},
+		}})
+		says(t, op, err, root+point+" is mounted")
+		for _, path := range []string{"/data/precious", "/var/lib/etcd/member/precious"} {
+			if _, err := os.Stat(root + path); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

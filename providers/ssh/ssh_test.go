@@ -117,6 +117,38 @@ func TestExecEndsWithItsContext(t *testing.T) {
 	wantKind(t, err, providers.ErrTimeout)
 }
 
+// TestNothingIsWrittenAfterTheReturn: an Exec that returns early waits for a write to the
+// caller's output that is under way, and lets no other one through.
+func TestNothingIsWrittenAfterTheReturn(t *testing.T) {
+	t.Parallel()
+	_, target := newServer(t, func(s *server) {
+		s.Run = func(_ string, ch xssh.Channel) int {
+			for line := []byte(strings.Repeat("x", 1<<10)); ; {
+				if _, err := ch.Write(line); err != nil {
+					return 1
+				}
+			}
+		}
+	})
+	c := dial(t, target)
+	ctx, cancel := context.WithCancel(t.Context())
+	returned := make(chan struct{})
+	out := writerFunc(func(p []byte) (int, error) {
+		cancel()
+		select {
+		case <-returned:
+			t.Error("it has returned and goes on to write")
+			return 0, io.ErrClosedPipe
+		case <-time.After(100 * time.Millisecond): // only how long a wrong return is given to show
+			return len(p), nil
+		}
+	})
+	_, err := c.Exec(ctx, "flood", nil, out, io.Discard)
+	close(returned)
+	wantKind(t, err, context.Canceled)
+	_ = c.Close()
+}
+
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

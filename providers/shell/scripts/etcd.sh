@@ -60,8 +60,8 @@ kw_etcd_restore() {
 	kw_marker=$3
 	kw_sum=$4
 	kw_keep "$kw_d/part-$kw_n" "$kw_sum" 'the snapshot'
-	if kw_there "$1/member"; then kw_etcd_off "$1" "$2"; fi
 	if [ -d "$1/kubewright-restore" ]; then kw_free "$1/kubewright-restore"; fi
+	if kw_there "$1/member"; then kw_etcd_off "$1" "$2"; fi
 	rm -rf --one-file-system -- "$1/kubewright-restore" || kw_fail
 	kw_image=$5
 	kw_socket=$6
