@@ -70,17 +70,19 @@ func TestWritesThatFail(t *testing.T) {
 	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.WriteProgram(t, root+"/usr/local/bin/dd", "#!/bin/sh\necho \"dd: error writing 'x': No space left on device\" >&2\nexit 1\n")
-	_, err := perform(t, h, write("/etc/file", "x"))
-	says(t, "a full disk", err, "dd: error writing 'x': No space left on device")
-	if strings.Contains(err.Error(), "did not arrive whole") {
-		t.Error(err)
+	hosttest.WriteProgram(t, root+"/usr/local/bin/dd", "#!/bin/sh\necho \"dd: error writing 'x': No space left on device\" >&2\nexit 3\n")
+	for _, content := range []string{"x", strings.Repeat("x", 1<<16), strings.Repeat("x", 1<<16+1)} {
+		_, err := perform(t, h, write("/etc/file", content))
+		says(t, "a full disk", err, "exit code 3: dd: error writing 'x': No space left on device")
+		if strings.Contains(err.Error(), "did not arrive whole") {
+			t.Error(err)
+		}
 	}
 	if left, _ := os.ReadDir(root + "/etc"); len(left) != 0 {
 		t.Errorf("%v is left", left)
 	}
 	hosttest.WriteProgram(t, root+"/usr/local/bin/dd", "#!/bin/sh\n/usr/bin/dd \"$@\"\ncase $* in *of=*) echo more >>\"${*##*of=}\" ;; esac\n")
-	_, err = perform(t, h, write("/etc/file", "x"))
+	_, err := perform(t, h, write("/etc/file", "x"))
 	says(t, "other data", err, "the data for "+root+"/etc/file did not arrive whole")
 
 	h, root, _ = newHost(t)
