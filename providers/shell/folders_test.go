@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/hosttest"
+	"github.com/kubewright/kubewright/state"
 )
 
 // TestFoldersOfAGroup: where a group can write, as in Ubuntu's /var/log, what stands there
@@ -38,10 +39,15 @@ func TestFoldersOfAGroup(t *testing.T) {
 		_, err := perform(t, h, op)
 		says(t, op, err, "others than root can write to "+logs+". If nobody else has to: chmod go-w "+logs)
 	}
+	_, err := perform(t, h, planner.EnsureDirectory{Path: "/var/log/new/folder", Mode: "0700"})
+	says(t, "a folder on the way", err, "others than root can write to "+logs)
+	if _, err := os.Lstat(logs + "/new"); err == nil {
+		t.Error("a folder was made on the way")
+	}
 	if err := os.Chown(logs, 1001, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err := perform(t, h, write("/var/log/file", "x"))
+	_, err = perform(t, h, write("/var/log/file", "x"))
 	says(t, "somebody's folder", err, logs+" does not belong to root. If nobody else needs it: chown root:root "+logs)
 	if err := os.Chown(logs, 0, 12345); err != nil {
 		t.Fatal(err)
@@ -95,4 +101,24 @@ func TestWritesThatFail(t *testing.T) {
 		t.Errorf("got %v, want a CommandError", err)
 	}
 	says(t, "no lock", err, root+"/var/lib/kubewright/lock")
+}
+
+// TestSocketLeftOut: the kernel's list of sockets, which can leave one out while others come
+// and go, is read again where it has no runtime.
+func TestSocketLeftOut(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WriteProgram(t, root+"/usr/local/bin/grep", "#!/bin/sh\ncase $2 in /proc/net/unix) ;; *) exec /bin/grep \"$@\" ;; esac\n"+
+		"if mkdir "+root+"/read; then exit 1; fi 2>/dev/null\n"+
+		"echo '0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/containerd/containerd.sock'\n")
+	seen, err := h.Observe(t.Context(), state.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := seen.Facts.CRISocket, "unix:///var/run/containerd/containerd.sock"; got != want {
+		t.Errorf("the runtime listens on %q, want %q", got, want)
+	}
 }
