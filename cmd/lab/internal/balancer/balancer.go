@@ -29,8 +29,9 @@ type patience struct {
 
 // A member of etcd that is restarted makes its API server unready, for many seconds
 // on a machine that is busy, and the writes that it has taken wait for the member:
-// who cuts them loses them.
-var usual = patience{probe: 5 * time.Second, unready: 30 * time.Second, silent: 10 * time.Second}
+// who cuts them loses them. An API server that starts on such a machine may be silent for
+// ten seconds.
+var usual = patience{probe: 5 * time.Second, unready: time.Minute, silent: 30 * time.Second}
 
 // A Balancer forwards TCP connections to whichever backend takes them. It asks
 // every backend's /readyz and prefers those that answer well; where none does
