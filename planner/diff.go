@@ -31,6 +31,10 @@ const CASerial = "ca_serial"
 // kube-proxy, whose pods do. It is never wanted.
 const StaleFiles = "stale_files"
 
+// LeftRules is the attribute of the DaemonSet of kube-proxy that says which nodes keep
+// rules of another mode than the one in use. It is never wanted.
+const LeftRules = "left_rules"
+
 // OnlyRereads tells that nothing of an item changes but that who uses it reads
 // anew what is there.
 func (c Change) OnlyRereads() bool {
@@ -217,7 +221,7 @@ func compareItem(want *state.Item, have state.Value) []AttributeChange {
 		}
 	}
 	for _, key := range missing(want.Attributes, have) {
-		if (!want.Partial || key == StaleFiles) && want.Class(key) == state.Bound {
+		if (!want.Partial || key == StaleFiles || key == LeftRules) && want.Class(key) == state.Bound {
 			out = append(out, AttributeChange{Path: state.JoinPath("", key), Before: have.AsMap()[key]})
 		}
 	}

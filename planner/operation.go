@@ -160,6 +160,14 @@ type (
 		Links []string `json:"links,omitempty"`
 	}
 
+	// RemoveProxyRules removes what kube-proxy made in one of its modes and leaves there
+	// when it runs in the other: the link kube-ipvs0, virtual servers, sets and chains of
+	// ProxyIPVS, the chains of ProxyIPTables. It waits until kube-proxy has written the
+	// rules of the other mode.
+	RemoveProxyRules struct {
+		Mode string `json:"mode"`
+	}
+
 	// Mark writes what kubewright keeps on a host, or with Remove takes it away. CA is
 	// the file with the cluster's CA on the host: where it is named, the mark gets the
 	// CA that is first in it then as ClusterCA, and what the host's mark said before
@@ -169,6 +177,12 @@ type (
 		CA     string      `json:"ca,omitempty"`
 		Remove bool        `json:"remove,omitempty"`
 	}
+)
+
+// The modes of kube-proxy that do not take away what the other one left.
+const (
+	ProxyIPVS     = "ipvs"
+	ProxyIPTables = "iptables"
 )
 
 // Operations with keys: the performer makes or fetches key material in memory
@@ -501,6 +515,7 @@ var operations = []Operation{
 	RemovePods{},
 	Unmount{},
 	RemoveNetwork{},
+	RemoveProxyRules{},
 	Mark{},
 	IssueCA{},
 	IssueKeyPair{},
@@ -539,7 +554,7 @@ var operations = []Operation{
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
 	case WriteFile, RemovePath, EnsureDirectory, SetAccess, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
-		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
+		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, RemoveProxyRules, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}
 	return false

@@ -89,6 +89,14 @@ func (o RemoveNetwork) DoneWhen() string {
 }
 
 // DoneWhen is how it is told to be already done.
+func (o RemoveProxyRules) DoneWhen() string {
+	if o.Mode == ProxyIPVS {
+		return "no link, chain or set of addresses of this mode is left"
+	}
+	return "no chain of this mode is left"
+}
+
+// DoneWhen is how it is told to be already done.
 func (o Mark) DoneWhen() string { return markDone(o) }
 
 // DoneWhen is how it is told to be already done.

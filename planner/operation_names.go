@@ -105,6 +105,14 @@ func (RemoveNetwork) Op() string { return "remove_network" }
 func (RemoveNetwork) Summary() string { return "remove links and firewall rules of Kubernetes" }
 
 // Op is the name in JSON.
+func (RemoveProxyRules) Op() string { return "remove_proxy_rules" }
+
+// Summary is one line for the progress display.
+func (o RemoveProxyRules) Summary() string {
+	return "remove what kube-proxy left in its mode " + o.Mode
+}
+
+// Op is the name in JSON.
 func (Mark) Op() string { return "mark" }
 
 // Summary is one line for the progress display.

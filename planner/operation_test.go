@@ -184,7 +184,7 @@ func TestIsHostOperation(t *testing.T) {
 			host++
 		}
 	}
-	if host != 20 || IsHostOperation(Drain{}) || !IsHostOperation(WriteFile{}) {
+	if host != 21 || IsHostOperation(Drain{}) || !IsHostOperation(WriteFile{}) {
 		t.Errorf("%d operations are done by a host alone", host)
 	}
 }
@@ -361,14 +361,16 @@ var doneWhen = map[string][]Operation{
 	"none of these links is there, and no network namespace or firewall rule of Kubernetes or CNI is left, and no empty table of iptables": {
 		RemoveNetwork{Links: []string{"cni0"}},
 	},
+	"no chain of this mode is left":                                                                {RemoveProxyRules{Mode: ProxyIPTables}},
+	"no link, chain or set of addresses of this mode is left":                                      {RemoveProxyRules{Mode: ProxyIPVS}},
 	"the host's mark says this, and the lineage and token of this run":                             {Mark{}},
 	"the host's mark says this, the CA that is in the file, and the lineage and token of this run": {Mark{CA: "/ca.crt"}},
-	"the certificate exists": {IssueCA{}, IssueCertificate{}},
-	"the private key exists, and beside it its public key, root's with mode 0600":            {IssueKeyPair{}},
-	"each file has the content that it has on the other node, and this mode and owner":       {CopySecrets{}},
-	"the file holds the first certificate of each of the files, each once, and nothing else": {BundleTrust{To: "/ca.crt"}},
-	"the file holds the first public key of each of the files, each once, and nothing else":  {BundleTrust{To: "/sa.pub"}},
-	"each file has the content that the operator gives, and this mode and owner":             {ImportSecrets{}},
+	"the certificate exists":                                                                       {IssueCA{}, IssueCertificate{}},
+	"the private key exists, and beside it its public key, root's with mode 0600":                  {IssueKeyPair{}},
+	"each file has the content that it has on the other node, and this mode and owner":             {CopySecrets{}},
+	"the file holds the first certificate of each of the files, each once, and nothing else":       {BundleTrust{To: "/ca.crt"}},
+	"the file holds the first public key of each of the files, each once, and nothing else":        {BundleTrust{To: "/sa.pub"}},
+	"each file has the content that the operator gives, and this mode and owner":                   {ImportSecrets{}},
 	"the file exists": {WriteKubeconfig{}, Wait{For: WaitFile}},
 	"the file is this kubeconfig with this token, root's with mode 0600": {WriteKubeconfig{Token: &state.Pending{}}, WriteKubeconfig{Token: &state.Pending{}, Renew: true}},
 	"the kubeconfig exists":                                                                            {SetKubeconfig{}},

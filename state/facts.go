@@ -38,6 +38,9 @@ type Facts struct {
 	// KubeletVersion and RuntimeVersion are as printed, without the leading v; empty when not installed.
 	KubeletVersion string `json:"kubelet_version,omitempty"`
 	RuntimeVersion string `json:"runtime_version,omitempty"`
+	// ProxyModes are the modes of kube-proxy of which something is on the host. iptables
+	// is looked for beside ipvs alone.
+	ProxyModes []string `json:"proxy_modes,omitempty"`
 	// Addresses are the host's own IP addresses.
 	Addresses []string `json:"addresses,omitempty"`
 	// ClockOffset is host clock minus operator clock, measured around the observing round trip.

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -45,7 +46,7 @@ func (c *cluster) rollsKubeProxy(w work) bool {
 		}
 		switch parseRef(ch.Address.ID()) {
 		case kubeProxy:
-			if changes("spec.template") {
+			if before, after := c.proxyModes(w.changes); changes("spec.template") && before == after {
 				return false
 			}
 			rolls = rolls || changes(planner.StaleFiles)
@@ -69,6 +70,95 @@ func (c *cluster) proxyMark(w work) string {
 	return "configuration-" + hex.EncodeToString(h.Sum(nil))[:16]
 }
 
+// proxyModeKey is where a ConfigMap of kube-proxy has its mode.
+const proxyModeKey = `data["config.conf"].mode`
+
+// proxyMode returns the mode that kube-proxy takes of its configuration on Linux.
+func proxyMode(configured state.Value) string {
+	return cmp.Or(configured.AsString(), planner.ProxyIPTables)
+}
+
+// proxyModes returns the mode that is in the ConfigMap of kube-proxy, and the one that is
+// in it after these changes.
+func (c *cluster) proxyModes(changes []planner.Change) (before, after string) {
+	before = proxyMode(documentOf(c.there(state.KubeProxyConfig), "config.conf").Get("mode"))
+	for _, ch := range changes {
+		for _, a := range ch.Attributes {
+			if a.Path == proxyModeKey && parseRef(ch.Address.ID()) == state.KubeProxyConfig {
+				return before, proxyMode(a.After)
+			}
+		}
+	}
+	return before, before
+}
+
+// clearProxies has each host give up what kube-proxy left in the mode that it had: it does
+// so itself where nftables is one of the two, and at no other change
+// (cmd/kube-proxy/app/server_linux.go).
+func (b *builder) clearProxies(c *cluster) {
+	addon := step(c.target, addonPhase)
+	ref := item(c.target, addonPhase, "object", kubeProxy.String())
+	if c.founding || c.there(kubeProxy).IsNull() || b.desired.Find(ref) == nil {
+		return
+	}
+	before, after := c.proxyModes(b.changes[addon])
+	moved := addon
+	moved.Waypoint = endpointMoved
+	for _, n := range c.nodes {
+		mode := n.leftMode(before, after)
+		if mode == "" {
+			continue
+		}
+		b.add(step(n.target, addonPhase), planner.Step{
+			Action: planner.Update, Impact: "removes what kube-proxy left here in its mode " + mode,
+			Operations: planner.Operations{planner.RemoveProxyRules{Mode: mode}},
+		}, []state.Address{addon, moved})
+	}
+}
+
+// leftMode returns the mode of kube-proxy of which something is left on a host when
+// another one is in use; empty for none.
+func (n *node) leftMode(before, after string) string {
+	left := map[string]string{planner.ProxyIPVS: planner.ProxyIPTables, planner.ProxyIPTables: planner.ProxyIPVS}[after]
+	if left == "" || n.report == nil || n.joins() {
+		return ""
+	}
+	there := n.report.Facts.ProxyModes
+	stale := slices.Contains(n.cluster.report.StaleProxies, n.name) && !slices.Contains(there, after)
+	if before == left || slices.Contains(there, left) || after == planner.ProxyIPVS && stale {
+		return left
+	}
+	return ""
+}
+
+// withLeftRules adds to kube-proxy's DaemonSet on which nodes something is left of another
+// mode than the one that it has.
+func (c *cluster) withLeftRules(ref state.ObjectRef, attrs state.Value) state.Value {
+	if ref != kubeProxy {
+		return attrs
+	}
+	var left []string
+	mode, _ := c.proxyModes(nil)
+	for _, n := range c.nodes {
+		if m := n.leftMode(mode, mode); m != "" {
+			left = append(left, m+" on "+n.name)
+		}
+	}
+	if len(left) == 0 {
+		return attrs
+	}
+	return with(attrs, planner.LeftRules, []any{someOf(left)})
+}
+
+// someOf returns a list as a text that names the first of it.
+func someOf(list []string) string {
+	text := strings.Join(list[:min(len(list), staleNamed)], ", ")
+	if more := len(list) - staleNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // withStaleProxies adds to kube-proxy's DaemonSet that pods of it run with a
 // configuration from before the last change of their ConfigMap.
 func (c *cluster) withStaleProxies(ref state.ObjectRef, attrs state.Value) state.Value {
@@ -76,11 +166,7 @@ func (c *cluster) withStaleProxies(ref state.ObjectRef, attrs state.Value) state
 	if ref != kubeProxy || len(nodes) == 0 {
 		return attrs
 	}
-	on := strings.Join(nodes[:min(len(nodes), staleNamed)], ", ")
-	if more := len(nodes) - staleNamed; more > 0 {
-		on += fmt.Sprintf(" and %d more", more)
-	}
-	return with(attrs, planner.StaleFiles, []any{"config.conf on " + on})
+	return with(attrs, planner.StaleFiles, []any{"config.conf on " + someOf(nodes)})
 }
 
 // staleNamed is how many nodes with a stale kube-proxy a plan names.

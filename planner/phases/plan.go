@@ -241,6 +241,7 @@ func (b *builder) cluster(c *cluster) {
 			b.add(id, p.clusterStep(c, b.work(id)), c.needs(p))
 			if p.name == addonPhase {
 				b.addonSteps(c)
+				b.clearProxies(c)
 			}
 		}
 		if p.nodeStep == nil {

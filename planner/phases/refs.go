@@ -93,7 +93,7 @@ func (v *View) observeInCluster(it *state.Item) (state.Value, bool) {
 		case ref == certsSecret && it.Address.Phase == uploadCertsPhase:
 			return v.certsAttributes(it, o), true
 		}
-		return c.withStaleProxies(ref, objectAttributes(ref, c.withOmitted(it.Address.Target, ref, o))), true
+		return c.withLeftRules(ref, c.withStaleProxies(ref, objectAttributes(ref, c.withOmitted(it.Address.Target, ref, o)))), true
 	case state.KindEtcdMember:
 		for _, m := range c.report.Members {
 			if len(m.PeerURLs) > 0 && m.PeerURLs[0] == it.Address.ID() {

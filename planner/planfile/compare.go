@@ -212,7 +212,7 @@ func moved(was, now planner.Change, begun bool) []Difference {
 		b, planned := before[a.Path]
 		delete(before, a.Path)
 		switch {
-		case !planned && begun && a.Path == planner.StaleFiles:
+		case !planned && begun && (a.Path == planner.StaleFiles || a.Path == planner.LeftRules):
 		case !planned:
 			out = append(out, Difference{Address: now.Address, What: Moved, Path: a.Path, Saved: a.After, Now: a.Before})
 		case !same(b.Before, a.Before):

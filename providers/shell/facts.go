@@ -69,6 +69,8 @@ func (r *reading) facts(began time.Time) error {
 			f.CgroupV2 = true
 		case "systemd":
 			f.Systemd = true
+		case "proxy":
+			f.ProxyModes, ok = append(f.ProxyModes, value), value == "ipvs" || value == "iptables"
 		default:
 			ok = false
 		}

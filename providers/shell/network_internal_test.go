@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,10 +85,108 @@ func TestRemoveProxy(t *testing.T) {
 	}
 }
 
+// proxyTables are what iptables-save prints of a host where kube-proxy has changed its mode.
+const proxyTables = `*nat
+:PREROUTING ACCEPT [0:0]
+:KUBE-LOAD-BALANCER - [0:0]
+:KUBE-MARK-MASQ - [0:0]
+:KUBE-NODE-PORT - [0:0]
+:KUBE-NODEPORTS - [0:0]
+:KUBE-SEP-AAAA - [0:0]
+:KUBE-SERVICES - [0:0]
+:KUBE-SVC-BBBB - [0:0]
+-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ
+-A KUBE-SVC-BBBB -m comment --comment "default/kubernetes:https" -j KUBE-SEP-AAAA
+%s
+COMMIT
+*filter
+:INPUT ACCEPT [0:0]
+:KUBE-EXTERNAL-SERVICES - [0:0]
+:KUBE-FIREWALL - [0:0]
+:KUBE-IPVS-FILTER - [0:0]
+:KUBE-NODE-PORT - [0:0]
+:KUBE-SERVICES - [0:0]
+-A INPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-FILTER
+-A INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes externally-visible service portals" -j KUBE-EXTERNAL-SERVICES
+-A INPUT -j KUBE-FIREWALL
+-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT
+-A KUBE-IPVS-FILTER -m set --match-set KUBE-IPVS-IPS dst -j REJECT
+-A KUBE-SERVICES -m comment --comment "shop/web has no endpoints" -j REJECT
+COMMIT
+`
+
+// TestRemoveProxyRules: what only one mode of kube-proxy uses goes at one stroke, and what
+// the mode in use, the kubelet or others have stays. Without rules of the mode in use
+// nothing is touched.
+func TestRemoveProxyRules(t *testing.T) {
+	t.Parallel()
+	used := map[string]string{
+		planner.ProxyIPVS:     `-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 443 -j KUBE-SVC-BBBB`,
+		planner.ProxyIPTables: `-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT`,
+	}
+	want := map[string]string{
+		planner.ProxyIPVS: "*nat\n:KUBE-LOAD-BALANCER - [0:0]\n:KUBE-NODE-PORT - [0:0]\n-X KUBE-LOAD-BALANCER\n-X KUBE-NODE-PORT\nCOMMIT\n" +
+			"*filter\n:KUBE-IPVS-FILTER - [0:0]\n:KUBE-NODE-PORT - [0:0]\n-D INPUT -m comment --comment \"kubernetes ipvs access filter\" -j KUBE-IPVS-FILTER\n" +
+			"-X KUBE-IPVS-FILTER\n-X KUBE-NODE-PORT\nCOMMIT\n",
+		planner.ProxyIPTables: "*nat\n:KUBE-NODEPORTS - [0:0]\n:KUBE-SEP-AAAA - [0:0]\n:KUBE-SVC-BBBB - [0:0]\n-X KUBE-NODEPORTS\n-X KUBE-SEP-AAAA\n-X KUBE-SVC-BBBB\nCOMMIT\n" +
+			"*filter\n:KUBE-EXTERNAL-SERVICES - [0:0]\n:KUBE-SERVICES - [0:0]\n" +
+			"-D INPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes externally-visible service portals\" -j KUBE-EXTERNAL-SERVICES\n" +
+			"-X KUBE-EXTERNAL-SERVICES\n-X KUBE-SERVICES\nCOMMIT\n",
+	}
+	programs := maps.Clone(fakeProxy)
+	programs["iptables-save"] = "#!/bin/sh\nsed -n \"/^[*]$2$/,/^COMMIT/p\" \"$ROOT/rules\"\n"
+	programs["iptables-restore"] = "#!/bin/sh\n[ \"$*\" = --noflush ] && cat >>\"$ROOT/restored\"\n"
+	for mode := range used {
+		for _, runs := range []bool{false, true} {
+			root, bin := t.TempDir(), t.TempDir()
+			for name, text := range programs {
+				hosttest.WriteProgram(t, filepath.Join(bin, name), text)
+			}
+			rule := "-A KUBE-SERVICES -j RETURN"
+			if runs {
+				rule = used[mode]
+			}
+			for name, text := range map[string]string{"rules": fmt.Sprintf(proxyTables, rule), "sets": "KUBE-CLUSTER-IP\ntheirs\n", "servers": "", "restored": ""} {
+				if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			link := filepath.Join(root, "sys/class/net/kube-ipvs0")
+			if err := os.MkdirAll(link, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			out := onRoot(t, root, bin, planner.RemoveProxyRules{Mode: mode})
+			restored, err := os.ReadFile(filepath.Join(root, "restored"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, linked := os.Stat(link)
+			if !runs {
+				if !strings.Contains(out, "kube-proxy has written no rules in its mode ") || len(restored) > 0 || linked != nil {
+					t.Errorf("%s is not in use: got %s, restored %q, link %v", used[mode], out, restored, linked)
+				}
+				continue
+			}
+			if !strings.Contains(out, "done changed\n") || string(restored) != want[mode] {
+				t.Errorf("%s: got %s, restored\n%s, want\n%s", mode, out, restored, want[mode])
+			}
+			if gone := linked != nil; gone != (mode == planner.ProxyIPVS) {
+				t.Errorf("%s: the link is gone: %v", mode, gone)
+			}
+		}
+	}
+}
+
 // removeNetwork runs the operation on a root with programs of ours, and returns what it says.
 func removeNetwork(t *testing.T, root, bin string, links ...string) string {
 	t.Helper()
-	op := planner.RemoveNetwork{Links: links}
+	return onRoot(t, root, bin, planner.RemoveNetwork{Links: links})
+}
+
+// onRoot runs an operation on a root with programs of ours, and returns what it says.
+func onRoot(t *testing.T, root, bin string, op planner.Operation) string {
+	t.Helper()
 	body, err := (&compiler{root: root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}}}).script()
 	if err != nil {
 		t.Fatal(err)

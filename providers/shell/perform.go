@@ -314,6 +314,11 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 			}
 		}
 		return call("kw_network", op.Links...), nil
+	case planner.RemoveProxyRules:
+		if op.Mode != planner.ProxyIPVS && op.Mode != planner.ProxyIPTables {
+			return "", fmt.Errorf("%q is no mode of kube-proxy that leaves rules", op.Mode)
+		}
+		return call("kw_proxy_rules", op.Mode), nil
 	case planner.Mark:
 		return c.mark(op)
 	case planner.SetAsideEtcd:

@@ -334,9 +334,7 @@ func (w *World) runDaemons(m *machine, c *cluster) bool {
 		w.put(m, volumes, &file{Type: typeDirectory, Mode: "0750"})
 		insert(&m.Mounts, volumes+"/volumes/kubernetes.io~projected/kube-api-access")
 		if strings.Contains(name, "kube-proxy") {
-			m.ProxyRead = w.proxyConfig(c)
-			insert(&m.Rules, "kube-proxy KUBE-SERVICES")
-			insert(&m.Rules, "kube-proxy KUBE-POSTROUTING")
+			w.startProxy(m, c)
 			w.tune(m, map[string]string{"net.netfilter.nf_conntrack_max": "131072", "net.netfilter.nf_conntrack_udp_timeout": "250"})
 		}
 		w.runNetwork(m, name, c.Objects[key].hostPaths())

@@ -88,7 +88,7 @@ func (w *World) facts(m *machine) state.Facts {
 	f := state.Facts{
 		Hostname: w.hostname(m), MachineID: w.machineID(m), BootID: w.bootID(m),
 		Arch: w.arch(m), OS: p.OS, OSVersion: p.OSVersion, Kernel: p.Kernel, CPUs: p.CPUs, MemoryBytes: p.MemoryBytes,
-		Systemd: !m.Conditions.NoSystemd, CgroupV2: !m.Conditions.CgroupV1, Swap: w.swap(m), SwapAtBoot: w.swapAtBoot(m), Addresses: w.addressesOf(m), ClockOffset: m.Conditions.ClockSkew,
+		Systemd: !m.Conditions.NoSystemd, CgroupV2: !m.Conditions.CgroupV1, Swap: w.swap(m), SwapAtBoot: w.swapAtBoot(m), Addresses: w.addressesOf(m), ProxyModes: m.proxyModes(), ClockOffset: m.Conditions.ClockSkew,
 		KubeletVersion: w.versionOf(m, "kubelet"), RuntimeVersion: w.versionOf(m, "containerd"),
 	}
 	for _, dir := range []string{"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"} {

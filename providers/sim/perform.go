@@ -166,6 +166,8 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.unmount(m, clean(op.Below)), nil
 	case planner.RemoveNetwork:
 		return w.removeNetwork(m, op.Links), nil
+	case planner.RemoveProxyRules:
+		return w.clearProxyRules(m, op.Mode)
 	case planner.Mark:
 		return w.mark(m, op), nil
 	case planner.SetAsideEtcd:

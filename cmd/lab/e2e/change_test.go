@@ -16,16 +16,19 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+	"github.com/kubewright/kubewright/state"
 )
 
 // change edits the configuration and wants exactly that to change, one control
 // plane at a time, with the API answering throughout.
 func (s *site) change() {
-	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
+	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n" +
+		"  kube_proxy { config = { metricsBindAddress = \"127.0.0.1:10249\" } }\n"
 	s.workerExtra = "  labels  = { \"node.example.com/pool\" = \"batch\" }\n"
 	s.configure()
 	s.wantItems(s.changed())
 	fromPod := s.pollFromPod()
+	proxies := strings.Fields(s.kubectl(proxyUIDs...))
 	answered, outages := s.watchReads(), s.watchServers()
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:",
@@ -40,6 +43,10 @@ func (s *site) change() {
 	}
 	s.wantNoChanges()
 	s.wantCluster()
+	rolled := strings.Fields(s.kubectl(proxyUIDs...))
+	if len(rolled) != len(s.hosts()) || slices.ContainsFunc(rolled, func(uid string) bool { return slices.Contains(proxies, uid) }) {
+		s.t.Errorf("pods of kube-proxy are %q, and were %q before their configuration changed", rolled, proxies)
+	}
 	for _, h := range s.planes {
 		s.sh(h.Name, "pgrep -af kube-apiserver | grep -q audit-log-maxage=30")
 	}
@@ -50,12 +57,16 @@ func (s *site) change() {
 	}
 }
 
+// proxyUIDs asks which pods of kube-proxy there are.
+var proxyUIDs = []string{"-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-proxy", "-o", "jsonpath={.items[*].metadata.uid}"}
+
 // changed are the items that change concerns, and the fields of each.
 func (s *site) changed() map[string]string {
 	const uploaded = "cluster.prod/upload-config/object:v1/ConfigMap/kube-system/"
 	out := map[string]string{
-		uploaded + "kubeadm-config": `data.ClusterConfiguration.apiServer.extraArgs: null -> [{"name":"audit-log-maxage","value":"30"}]`,
-		uploaded + "kubelet-config": "data.kubelet.maxPods: null -> 120",
+		uploaded + "kubeadm-config":                                   `data.ClusterConfiguration.apiServer.extraArgs: null -> [{"name":"audit-log-maxage","value":"30"}]`,
+		uploaded + "kubelet-config":                                   "data.kubelet.maxPods: null -> 120",
+		"cluster.prod/addon/object:" + state.KubeProxyConfig.String(): `data["config.conf"].metricsBindAddress: "" -> "127.0.0.1:10249"`,
 	}
 	for _, h := range s.planes {
 		out[h.Name+"/control-plane/file:"+apiServerFile] = `args.audit-log-maxage: null -> "30"`

@@ -377,6 +377,7 @@ func (s *site) drift() {
 	})
 
 	otherCA := s.tellOtherCA(cp)
+	s.sh(w, leftRules)
 
 	r := s.run("plan", "-detailed-exitcode", "-no-color")
 	if r.code != 3 { // only drift
@@ -392,14 +393,21 @@ func (s *site) drift() {
 		s.nodeName(s.workers[0]) + "/kubelet-start/file:" + kubeletFile:                "maxPods: 50 -> " + pods,
 		first + "/mark-control-plane/node:" + first:                                    fmt.Sprintf("labels[%q]: null -> %q", marked, ""),
 		s.cluster() + "/bootstrap-token/object:" + state.ClusterInfo.String():          otherCA,
+		s.cluster() + "/addon/object:apps/v1/DaemonSet/kube-system/kube-proxy":         fmt.Sprintf("left_rules: [%q] -> null", "ipvs on "+s.nodeName(s.workers[0])),
 	})
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
 	if s.sh(cp, "grep -c request-timeout "+apiServerFile+" || true") != "0" {
 		s.t.Error("the flag is still in the manifest")
 	}
+	s.sh(w, "! ip link show kube-ipvs0 2>/dev/null && ! iptables-save | grep -e KUBE-LOAD-BALANCER -e 'KUBE-NODE-PORT ' -e 'KUBE-NODE-PORT$' && iptables-save -t nat | grep -q KUBE-SVC-")
 	s.wantCluster()
 }
+
+// leftRules makes what kube-proxy in its mode ipvs leaves on a host that it now serves in
+// its mode iptables. The kernel need not have IPVS for it.
+const leftRules = "ip link add kube-ipvs0 type bridge && iptables -w -t nat -N KUBE-LOAD-BALANCER && iptables -w -t nat -A KUBE-LOAD-BALANCER -j RETURN && " +
+	"iptables -w -N KUBE-NODE-PORT && iptables -w -I INPUT -m comment --comment 'kubernetes health check rules' -j KUBE-NODE-PORT"
 
 // cluster is the address of the site's cluster, as the state has it.
 func (s *site) cluster() string {

@@ -323,6 +323,53 @@ kw_servers() {
 	done
 }
 
+# kw_proxy_rules ipvs|iptables: takes out what kube-proxy left in this mode, when it has
+# written the rules of the other one. What shows that there is something goes last.
+kw_proxy_rules() {
+	kw_made=same
+	case $1 in
+	ipvs)
+		kw_proxy_runs iptables ' -j KUBE-SVC-'
+		kw_chains nat 'KUBE-(NODE-PORT|LOAD-BALANCER)'
+		kw_chains filter 'KUBE-(NODE-PORT|SOURCE-RANGES-FIREWALL|IPVS-FILTER|IPVS-OUT-FILTER)'
+		kw_sets
+		kw_servers
+		kw_unlink "$kw_r/sys/class/net/kube-ipvs0" ;;
+	iptables)
+		kw_proxy_runs ipvs ' --match-set KUBE-(6-)?CLUSTER-IP '
+		kw_chains nat 'KUBE-(NODEPORTS|PROXY-CANARY|(SVC|SVL|SEP|EXT|FW)-.*)'
+		kw_chains mangle 'KUBE-PROXY-CANARY'
+		kw_chains filter 'KUBE-(SERVICES|EXTERNAL-SERVICES|NODEPORTS|PROXY-CANARY)' ;;
+	esac
+	kw_done "$kw_made"
+}
+
+# kw_proxy_runs MODE PATTERN: waits until kube-proxy's rules of a mode are there, which it
+# writes all at once. Its pod counts as ready before.
+kw_proxy_runs() {
+	if ! command -v iptables-save >/dev/null; then return; fi
+	for kw_i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+		if { iptables-save -t nat; ip6tables-save -t nat; } </dev/null 2>/dev/null | grep -q -E "^-A KUBE-SERVICES.*$2"; then return; fi
+		sleep 2 </dev/null
+	done
+	kw_fail "kube-proxy has written no rules in its mode $1 here within a minute. See why: kubectl -n kube-system logs -l k8s-app=kube-proxy. Then apply again"
+}
+
+# kw_chains TABLE PATTERN: takes out the chains of such names and what leads to them, at
+# one stroke, and leaves everything else to those who write it meanwhile.
+kw_chains() {
+	for kw_f in iptables ip6tables; do
+		if ! command -v "$kw_f-save" >/dev/null; then continue; fi
+		kw_o=$("$kw_f-save" -t "$1" </dev/null 2>/dev/null | awk -v p="^($2)\$" '
+			/^:/ { c = substr($1, 2); if (c ~ p) { gone[c]; print $1 " - [0:0]"; last = last "-X " c "\n" } }
+			/^-A/ { for (i = 3; i < NF; i++) if (($i == "-j" || $i == "-g") && $(i + 1) in gone && !($2 in gone)) { sub("^-A", "-D"); print } }
+			END { printf "%s", last }')
+		if [ -z "$kw_o" ]; then continue; fi
+		printf '*%s\n%s\nCOMMIT\n' "$1" "$kw_o" | "$kw_f-restore" --noflush || kw_fail
+		kw_made=changed
+	done
+}
+
 # kw_sets: takes out the sets of addresses KUBE-*, to which no rule leads any more. The
 # kernel lets go of a rule a little later than iptables says. One that a rule of
 # somebody else still uses stays with it.

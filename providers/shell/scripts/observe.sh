@@ -20,6 +20,10 @@ kw_facts() {
 	if kw_swap_boots; then echo 'swap_at_boot yes'; fi
 	if [ -f /sys/fs/cgroup/cgroup.controllers ]; then echo 'cgroup 2'; fi
 	if [ -d /run/systemd/system ]; then echo 'systemd yes'; fi
+	if [ -e "$kw_r/sys/class/net/kube-ipvs0" ]; then
+		echo 'proxy ipvs'
+		if { iptables-save -t filter; ip6tables-save -t filter; } 2>/dev/null | grep -q '^:KUBE-EXTERNAL-SERVICES '; then echo 'proxy iptables'; fi
+	fi
 	kw_say addresses
 	ip -o addr show scope global || hostname -I
 	kw_say sockets
