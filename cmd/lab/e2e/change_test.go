@@ -22,8 +22,8 @@ import (
 // change edits the configuration and wants exactly that to change, one control
 // plane at a time, with the API answering throughout.
 func (s *site) change() {
-	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n" +
-		"  kube_proxy { config = { metricsBindAddress = \"127.0.0.1:10249\" } }\n"
+	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
+	s.proxy = ", metricsBindAddress = \"127.0.0.1:10249\""
 	s.workerExtra = "  labels  = { \"node.example.com/pool\" = \"batch\" }\n"
 	s.configure()
 	s.wantItems(s.changed())

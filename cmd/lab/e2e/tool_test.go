@@ -30,6 +30,8 @@ type site struct {
 	extra, workerExtra string
 	// kubelet is HCL inside the configuration of kubelets.
 	kubelet string
+	// proxy is HCL inside the configuration of kube-proxy.
+	proxy string
 	// top is HCL beside the blocks of the cluster and its nodes.
 	top string
 	// endpoint is the name of the cluster's endpoint; empty is the lab's.
@@ -135,7 +137,7 @@ func (s *site) configure() {
     }
   }
   kube_proxy {
-    config = { conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout = "0s", tcpCloseWaitTimeout = "0s" } }
+    config = { conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout = "0s", tcpCloseWaitTimeout = "0s" }%s }
   }
 %s}
 
@@ -144,7 +146,7 @@ connection {
   private_key = "%s"
   known_hosts = ["%s"]
 %s}
-`, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, cmp.Or(s.user, "root"), s.PrivateKey(), knownHosts, accept)
+`, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.proxy, s.extra, cmp.Or(s.user, "root"), s.PrivateKey(), knownHosts, accept)
 	s.node(&b, "cp", "control-plane", s.planes, "")
 	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
 	b.WriteString(s.top)
