@@ -79,7 +79,7 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
 		echo "make e2e needs Linux and root: it makes hosts out of namespaces on this machine"; exit 1; fi
 	$(GO) run $(LINK) ./cmd/lab tools
-	@out=$$($(TEST) -count=1 -v -run '^TestOracle$$' ./planner/phases/kubeadm 2>&1) || { echo "$$out"; exit 1; }; \
+	@out=$$($(TEST) -count=1 -v -run '^TestOracle$$' ./planner/kubeadm 2>&1) || { echo "$$out"; exit 1; }; \
 	echo "$$out" | sed -n 's/^ *oracle_test.go:[0-9]*: //p'
 	$(TEST) -tags e2e -count=1 -v ./state/backend/pg
 	$(TEST) -tags e2e -count=1 -v -run '^TestStateInPostgreSQL$$' ./cmd/kubewright

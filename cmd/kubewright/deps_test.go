@@ -45,27 +45,27 @@ var allowed = map[string][]string{
 	"planner":                        {"state", "config/diag"},
 	"planner/dag":                    {},
 	"planner/policy":                 {"state", "config", "planner"},
-	"planner/phases/kubeadm":         {"state", "state/cache", "config"},
-	"planner/adopt":                  {"state", "config", "config/diag", "planner/phases/kubeadm"},
+	"planner/kubeadm":                {"state", "state/cache", "config"},
+	"planner/adopt":                  {"state", "config", "config/diag", "planner/kubeadm"},
 	// Configurations for tests, of this package and of the oracle in cmd/lab.
-	"planner/phases/kubeadm/kubeadmtest": {"state", "config", "planner/phases/kubeadm"},
-	"planner/phases/phasestest":          {"planner/phases"},
-	"planner/phases":                     {"state", "config", "config/diag", "planner", "planner/phases/kubeadm"},
-	"planner/executor":                   {"state", "planner", "planner/dag"},
-	"planner/planfile":                   {"state", "planner", "state/safefile"},
-	"providers":                          {"state", "planner", "providers/snapshots", "state/safefile"},
-	"providers/snapshots":                {"state/safefile"},
-	"providers/budget":                   {},
-	"providers/shell":                    {"state", "planner", "providers", "providers/budget", "providers/pki"},
-	"providers/ssh":                      {"state", "planner", "providers", "providers/shell", "state/safefile"},
-	"providers/local":                    {"state", "planner", "providers", "providers/shell"},
-	"providers/sim":                      {"state", "state/cache", "state/kubeconfig", "planner", "providers", "state/safefile"},
-	"providers/kube":                     {"state", "state/kubeconfig", "planner", "providers", "providers/budget", "providers/pki"},
-	"providers/etcd":                     {"state", "planner", "providers", "providers/budget"},
-	"providers/pki":                      {"state", "state/kubeconfig", "planner", "providers"},
-	"providers/bundle":                   {"config", "config/artifacts", "state/safefile"},
-	"providers/bundle/bundletest":        {"config/artifacts/artifactstest"},
-	"providers/hosttest":                 {"state", "planner", "providers"},
+	"planner/kubeadm/kubeadmtest": {"state", "config", "planner/kubeadm"},
+	"planner/phases/phasestest":   {"planner/phases"},
+	"planner/phases":              {"state", "config", "config/diag", "planner", "planner/kubeadm"},
+	"planner/executor":            {"state", "planner", "planner/dag"},
+	"planner/planfile":            {"state", "planner", "state/safefile"},
+	"providers":                   {"state", "planner", "providers/snapshots", "state/safefile"},
+	"providers/snapshots":         {"state/safefile"},
+	"providers/budget":            {},
+	"providers/shell":             {"state", "planner", "providers", "providers/budget", "providers/pki"},
+	"providers/ssh":               {"state", "planner", "providers", "providers/shell", "state/safefile"},
+	"providers/local":             {"state", "planner", "providers", "providers/shell"},
+	"providers/sim":               {"state", "state/cache", "state/kubeconfig", "planner", "providers", "state/safefile"},
+	"providers/kube":              {"state", "state/kubeconfig", "planner", "providers", "providers/budget", "providers/pki"},
+	"providers/etcd":              {"state", "planner", "providers", "providers/budget"},
+	"providers/pki":               {"state", "state/kubeconfig", "planner", "providers"},
+	"providers/bundle":            {"config", "config/artifacts", "state/safefile"},
+	"providers/bundle/bundletest": {"config/artifacts/artifactstest"},
+	"providers/hosttest":          {"state", "planner", "providers"},
 }
 
 // forbidden are imports from outside that stop at one place.
@@ -88,7 +88,7 @@ var forbidden = []struct {
 }
 
 // pure packages have no clock, randomness, files, network or goroutines.
-var pure = []string{"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/phases", "planner/phases/kubeadm", "planner/adopt"}
+var pure = []string{"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/phases", "planner/kubeadm", "planner/adopt"}
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
 

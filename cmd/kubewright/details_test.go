@@ -18,7 +18,7 @@ import (
 // finding, an error, a note of a plan or the description of an operation.
 var detailed = map[string]int{
 	"config": 450, "config/artifacts": 30, "config/hclconfig": 180, "config/manifest": 4,
-	"planner": 50, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/phases": 850, "planner/phases/kubeadm": 12, "planner/planfile": 6, "planner/policy": 4,
+	"planner": 50, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/phases": 850, "planner/kubeadm": 12, "planner/planfile": 6, "planner/policy": 4,
 	"providers": 60, "providers/bundle": 5, "providers/etcd": 18, "providers/kube": 18, "providers/local": 1, "providers/pki": 18, "providers/sim": 50, "providers/snapshots": 8,
 	"state": 8, "state/backend": 10, "state/statefile": 60,
 	"cmd/kubewright/internal/view": 200,

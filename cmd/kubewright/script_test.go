@@ -22,7 +22,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/providers/sim"

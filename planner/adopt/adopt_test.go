@@ -18,8 +18,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/adopt"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/state"
 )
@@ -28,7 +28,7 @@ import (
 // configuration of the oracle, makes a configuration of that alone, and renders
 // it again: there must be what kubeadm wrote.
 func TestReadsWhatKubeadmWrote(t *testing.T) {
-	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle"))
+	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
 	runs := 0
 	for i, run := range kubeadmtest.Runs() {
 		if os.Getenv("KUBEWRIGHT_LONG") == "" && i%6 != 0 && !slices.Contains([]string{"everything-worker", "environment"}, run.Case.Name) {
@@ -292,7 +292,7 @@ func difference(got, want string) string {
 // TestReadsWhatWasEdited: what somebody has changed on the host alone is read as
 // patches and settings of that node, and rendered as it is.
 func TestReadsWhatWasEdited(t *testing.T) {
-	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle"))
+	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
 	const kubelet, flags = "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
 	for _, tt := range []struct {
 		name, file, from, to string
@@ -348,7 +348,7 @@ func TestReadsWhatWasEdited(t *testing.T) {
 // TestReadsForeignCAs: of a CA whose key no control plane has the certificate is
 // given, and what it signs is supplied; the others are as kubeadm makes them.
 func TestReadsForeignCAs(t *testing.T) {
-	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
+	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
 	if err != nil {
 		t.Fatal(err)
 	}

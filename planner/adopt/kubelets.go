@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 

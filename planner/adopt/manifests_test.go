@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/adopt"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -23,7 +23,7 @@ func made(t *testing.T, name string) *returning {
 // madeBy is what kubeadm of a version did.
 func madeBy(t *testing.T, version, name string) *returning {
 	t.Helper()
-	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read(version, name)
+	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle")).Read(version, name)
 	if err != nil {
 		t.Fatal(err)
 	}

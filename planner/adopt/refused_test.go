@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/planner/adopt"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -101,7 +101,7 @@ func TestUnreadable(t *testing.T) {
 				"a balancer has to know the new port. Then run the same command again",
 		},
 	} {
-		golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
+		golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@
 // host, and chooses operations when observed items differ. Everything here is
 // pure: no clock, files, network or goroutines; what a phase may know stands
 // in a View. What kubeadm would write, byte for byte, is the business of
-// planner/phases/kubeadm.
+// planner/kubeadm.
 //
 // To add a phase: write a file with a phase literal, and name it in table.
 package phases

@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 	"github.com/kubewright/kubewright/providers"
 	keys "github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
@@ -29,7 +29,7 @@ import (
 // trusts the CA that lies beside it, and files and folders have kubeadm's modes.
 func TestFilesOfHosts(t *testing.T) {
 	t.Parallel()
-	goldens := kubeadmtest.NewGoldens(filepath.Join("kubeadm", "testdata", "oracle"))
+	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle"))
 	for _, run := range kubeadmtest.Runs() {
 		if !long() && run.Version != "1.36.3" && !slices.Contains(ofEveryVersion, run.Case.Name) {
 			continue

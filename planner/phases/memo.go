@@ -2,7 +2,7 @@ package phases
 
 import (
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 

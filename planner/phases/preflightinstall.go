@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm"
 )
 
 // installCommands unpack archives on a host; runc is looked up because a

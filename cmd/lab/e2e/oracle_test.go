@@ -40,7 +40,7 @@ func TestOracle(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(oracle, "-check", "-version", strings.TrimPrefix(release.Kubernetes, "v"),
-				"-programs", cache.Path("programs"), "-out", "../../../planner/phases/kubeadm/testdata/oracle")
+				"-programs", cache.Path("programs"), "-out", "../../../planner/kubeadm/testdata/oracle")
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")

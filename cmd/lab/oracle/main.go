@@ -25,7 +25,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 )
 
 func main() {
@@ -60,7 +60,7 @@ func run(args []string) error {
 	f.StringVar(&o.version, "version", "", "one version of Kubernetes; default all")
 	f.StringVar(&o.name, "case", "", "a regular expression that the whole name of a case matches; default all")
 	f.StringVar(&o.programs, "programs", filepath.Join(home, "kubewright-lab", "programs"), "folder with kubernetes-vVERSION/kubeadm")
-	f.StringVar(&o.out, "out", "planner/phases/kubeadm/testdata/oracle", "folder of the goldens")
+	f.StringVar(&o.out, "out", "planner/kubeadm/testdata/oracle", "folder of the goldens")
 	f.BoolVar(&o.check, "check", false, "write nothing: tell whether the goldens are what kubeadm writes now")
 	f.BoolVar(&o.keep, "keep", false, "keep the roots in which kubeadm ran")
 	if err := f.Parse(args); err != nil {

@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 )
 
 // sandboxArg marks the process that lives in the empty root.

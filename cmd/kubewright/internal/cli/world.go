@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/providers/etcd"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 )
 
 // surface lists everything that kubeadm's v1beta4 configuration of clusters and
