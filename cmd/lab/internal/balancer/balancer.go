@@ -5,10 +5,12 @@ package balancer
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -54,9 +56,24 @@ type backend struct {
 	address string
 
 	mu    sync.Mutex
-	ready bool
+	state state
 	conns map[net.Conn]struct{}
 }
+
+// state is what a backend is good for, the best last.
+type state int
+
+const (
+	// unready says so, refuses connections, or has never answered: an API server that
+	// starts takes connections, and keeps requests until it can tell who may ask.
+	unready state = iota
+	// silent was ready, and has not answered the last request for promptness.
+	silent
+	ready
+)
+
+// promptness is how long a ready backend may take to say so and still be preferred.
+const promptness = time.Second
 
 // New listens on an address and serves until Close.
 func New(listen string, backends []string) (*Balancer, error) {
@@ -85,13 +102,13 @@ func (b *Balancer) Address() string { return b.listener.Addr().String() }
 
 // Ready answers the addresses of the backends that are ready.
 func (b *Balancer) Ready() []string {
-	var ready []string
+	var all []string
 	for _, be := range b.backends {
-		if be.isReady() {
-			ready = append(ready, be.address)
+		if be.now() == ready {
+			all = append(all, be.address)
 		}
 	}
-	return ready
+	return all
 }
 
 // Close ends the balancer and all its connections.
@@ -129,29 +146,35 @@ func (b *Balancer) serve(ctx context.Context, client net.Conn) {
 	}
 }
 
-// order answers the backends in the order to try them: ready ones first, each
+// order answers the backends in the order to try them: the best ones first, each
 // time starting with another.
 func (b *Balancer) order() []*backend {
 	b.mu.Lock()
 	first := b.next
 	b.next++
 	b.mu.Unlock()
-	var ready, others []*backend
+	var by [ready + 1][]*backend
 	for i := range b.backends {
 		be := b.backends[(first+i)%len(b.backends)]
-		if be.isReady() {
-			ready = append(ready, be)
-		} else {
-			others = append(others, be)
-		}
+		now := be.now()
+		by[now] = append(by[now], be)
 	}
-	return append(ready, others...)
+	return slices.Concat(by[ready], by[silent], by[unready])
 }
 
-func (be *backend) isReady() bool {
+func (be *backend) now() state {
 	be.mu.Lock()
 	defer be.mu.Unlock()
-	return be.ready
+	return be.state
+}
+
+// turn sets the state of a backend that is in another one.
+func (be *backend) turn(from, to state) {
+	be.mu.Lock()
+	defer be.mu.Unlock()
+	if be.state == from {
+		be.state = to
+	}
 }
 
 // join copies both ways until both ends have finished or either fails.
@@ -199,23 +222,24 @@ func (be *backend) closeConns() {
 // probe asks the backend for its readiness until the end.
 func (be *backend) probe(ctx context.Context, p patience) {
 	// The certificate is not ours to check: clients check it through us.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	defer transport.CloseIdleConnections()
+	// Each request has a connection of its own: one that is repeated, because the API
+	// server has ended, is one that the next API server keeps.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, Timeout: p.probe}
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	var wasReady, answered time.Time // when it last was, and did; wasReady is zero when nothing is to be closed
 	for {
 		now := time.Now()
-		ready, err := be.isReadyNow(ctx, client)
-		be.mu.Lock()
-		be.ready = ready
-		be.mu.Unlock()
+		late := time.AfterFunc(promptness, func() { be.turn(ready, silent) })
+		isReady, err := be.isReadyNow(ctx, client)
+		late.Stop()
+		be.told(isReady, err)
 		if err == nil {
 			answered = now
 		}
 		switch {
-		case ready:
+		case isReady:
 			wasReady = now
 		case wasReady.IsZero():
 		case time.Since(wasReady) >= p.unready || err != nil && time.Since(answered) >= p.silent:
@@ -227,6 +251,20 @@ func (be *backend) probe(ctx context.Context, p patience) {
 			return
 		case <-ticker.C:
 		}
+	}
+}
+
+// told notes the answer of a backend, or that it gave none.
+func (be *backend) told(isReady bool, err error) {
+	be.mu.Lock()
+	defer be.mu.Unlock()
+	switch timeout := net.Error(nil); {
+	case isReady:
+		be.state = ready
+	case errors.As(err, &timeout) && timeout.Timeout():
+		be.state = min(be.state, silent)
+	default:
+		be.state = unready
 	}
 }
 

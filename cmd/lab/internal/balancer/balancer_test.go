@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -117,6 +118,48 @@ func TestRefusedConnectionGoesToAnotherBackend(t *testing.T) {
 		if got, err := get(t, b, "/"); err != nil || got != "one" {
 			t.Fatalf("got %q, %v", got, err)
 		}
+	}
+}
+
+// TestSilentBackendGetsNothingNew: one that has been ready and keeps the requests that it
+// gets, as an API server does that starts, is asked when no other one is left.
+func TestSilentBackendGetsNothingNew(t *testing.T) {
+	t.Parallel()
+	servers := []*apiServer{newAPIServer(t, "a"), newAPIServer(t, "b")}
+	p := patience{probe: time.Hour, unready: time.Hour, silent: time.Hour}
+	b := newPatientBalancer(t, p, servers[0].address(), servers[1].address())
+	waitReady(t, b, servers[0].address(), servers[1].address())
+	servers[0].silent.Store(true)
+	waitReady(t, b, servers[1].address())
+	for range 4 {
+		if got, err := get(t, b, "/"); err != nil || got != "b" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	servers[1].unready.Store(true)
+	waitReady(t, b)
+	if got, err := get(t, b, "/"); err != nil || got != "a" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+}
+
+// TestEndedBackendIsNotReady: an API server that ends while it is asked, and whose place
+// is taken by one that keeps requests, gets no new ones.
+func TestEndedBackendIsNotReady(t *testing.T) {
+	t.Parallel()
+	be := &backend{state: ready}
+	be.told(false, &url.Error{Op: "Get", Err: io.EOF})
+	if be.now() != unready {
+		t.Errorf("one whose connection has ended is in state %d", be.now())
+	}
+	be.told(false, &url.Error{Op: "Get", Err: context.DeadlineExceeded})
+	if be.now() != unready {
+		t.Errorf("one that has not been ready since, and does not answer, is in state %d", be.now())
+	}
+	be.told(true, nil)
+	be.told(false, &url.Error{Op: "Get", Err: context.DeadlineExceeded})
+	if be.now() != silent {
+		t.Errorf("one that was ready, and does not answer, is in state %d", be.now())
 	}
 }
 
