@@ -42,6 +42,8 @@ type area struct {
 // areas are all that is tried, in the order in which it is printed.
 var areas = []area{
 	{"hostile host", hostAttacks},
+	{"worker that lies of itself", lyingAttacks},
+	{"sudo passwords", sudoAttacks},
 	{"hostile control plane", apiAttacks},
 	{"commands in configurations", execAttacks},
 	{"links, FIFOs and devices", linkAttacks},
@@ -49,7 +51,10 @@ var areas = []area{
 	{"damaged files", damageAttacks},
 	{"forged plans", savedAttacks},
 	{"text in configurations", injectionAttacks},
+	{"plans in all forms", formAttacks},
 	{"backends over HTTP", backendAttacks},
+	{"PostgreSQL", databaseAttacks},
+	{"operator's machine", operatorAttacks},
 	{"killed", killedAttacks},
 }
 
@@ -112,6 +117,9 @@ func system() *cli.Env {
 		w, err := sim.Open(path)
 		if err == nil {
 			w.Durable = true
+			if from := os.Getenv(liarVariable); from != "" {
+				overheard(w, from)
+			}
 		}
 		return w, err
 	}
