@@ -44,6 +44,8 @@ var areas = []area{
 	{"hostile host", hostAttacks},
 	{"worker that lies of itself", lyingAttacks},
 	{"sudo passwords", sudoAttacks},
+	{"impostors", hostKeyAttacks},
+	{"imported clusters", importAttacks},
 	{"hostile control plane", apiAttacks},
 	{"commands in configurations", execAttacks},
 	{"links, FIFOs and devices", linkAttacks},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // TestControls: each kind of attack fails for what it does, not for what it is made of. The
@@ -82,6 +84,7 @@ func TestChecksFail(t *testing.T) {
 	for name, run := range map[string]func(*arena){
 		"a sudo that asks gets the password":    func(a *arena) { a.guards(asLogin(askingSudo, ""), 0) },
 		"a mark that nobody leaves out":         func(a *arena) { a.goesOn(markLie("", map[string]any{"lineage": "another"}), "-parallelism=1") },
+		"the right host":                        func(a *arena) { a.distrusts("[127.0.0.1]:PORT KEY", ssh.Config{}) },
 		"markup":                                checked(withoutMarkup, "<pre><script>alert(1)</script>"),
 		"a command":                             checked(withoutCommands, "x\n  ::error::x\n"),
 		"text outside of a fence":               checked(fenced, "```\n```\n<script>\n```\n"),

@@ -45,6 +45,8 @@ type hostile struct {
 	complains string
 	// programs are shell scripts by name that stand before the machine's programs.
 	programs map[string]string
+	// crypto are the algorithms that it offers; the usual ones where it says nothing.
+	crypto ssh.Config
 	// prohibits refuses to forward connections as sshd with AllowTcpForwarding no does.
 	prohibits bool
 
@@ -159,6 +161,7 @@ func (h *hostile) asked(what string) {
 func (h *hostile) serve(c net.Conn, shims string) {
 	defer func() { _ = c.Close() }()
 	config := &ssh.ServerConfig{
+		Config:            h.crypto,
 		PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return &ssh.Permissions{}, nil },
 		BannerCallback:    func(ssh.ConnMetadata) string { return h.banner },
 	}
