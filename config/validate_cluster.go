@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -207,6 +208,9 @@ func (c checker) proxy(env map[string]string) {
 	for _, name := range keys(env) {
 		if !strings.HasSuffix(strings.ToLower(name), "_proxy") {
 			c.errorf("proxy_env", "Unknown proxy variable", "%q is no variable for a proxy: %s, also in lower case.%s Other variables are extra_env blocks of a component.", name, list(known), didYouMean(name, known))
+		}
+		if strings.ContainsFunc(env[name], unicode.IsControl) {
+			c.errorf("proxy_env", "Invalid proxy", "The value of %s holds a line break or another control character, which no proxy's address has.", name)
 		}
 	}
 }

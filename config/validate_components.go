@@ -60,6 +60,9 @@ func (c checker) envs(block string, envs []EnvVar) {
 		if bad := validation.IsRelaxedEnvVarName(e.Name); len(bad) > 0 {
 			c.errorAt(e.Source, "Invalid environment variable", "%q cannot name an environment variable: %s.", e.Name, reasons(bad))
 		}
+		if strings.Contains(e.Value, "\x00") {
+			c.errorAt(e.Source, "Invalid environment variable", "The value of %q holds a zero byte, which no environment variable can hold. The container would not start.", e.Name)
+		}
 		if e.ValueFrom.IsNull() {
 			continue
 		}

@@ -80,6 +80,10 @@ func readConfig(path string) (*ssh_config.Config, error) {
 	if err != nil {
 		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration: %w", err), "make "+path+" a file that can be read, or name another one in ssh_config, or none with ssh_config = \"none\"")
 	}
+	check := configCheck{left: maxFile}
+	if err := check.text("", text, 0); err != nil {
+		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration %s: %w", path, err), otherConfig)
+	}
 	config, err := ssh_config.DecodeBytes(text)
 	if err != nil {
 		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration %s: %w", path, err), otherConfig)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -63,7 +64,7 @@ func planted(files map[string]string) func(string, []section) []section {
 	return func(script string, answer []section) []section {
 		for path, content := range files {
 			if strings.Contains(script, quoted(path)) {
-				answer = plant(script, answer, path, content)
+				answer = plant(script, uproot(answer, path), path, content)
 			}
 		}
 		return answer
@@ -110,6 +111,47 @@ func plant(script string, answer []section, path, content string) []section {
 		out = append(out, s)
 	}
 	return out
+}
+
+// uproot takes what an answer has of a file out of it, where all of the file is sent.
+func uproot(answer []section, path string) []section {
+	out := slices.Clone(answer)
+	for i, s := range out {
+		switch word, _, _ := strings.Cut(s.words, " "); word {
+		case "stats":
+			out[i].text = without(s.text, "|"+path)
+		case "digests":
+			out[i].text = without(s.text, "  "+path)
+		case "sizes":
+			at, n := 0, 0
+			for line := range strings.Lines(s.text) {
+				var size int
+				_, _ = fmt.Sscan(line, &size)
+				if strings.HasSuffix(line, " "+path+"\n") {
+					n = size
+					break
+				}
+				at += size
+			}
+			if n > 0 && i+1 < len(out) && out[i+1].words == "contents" {
+				all, _ := base64.StdEncoding.DecodeString(strings.ReplaceAll(out[i+1].text, "\n", ""))
+				out[i+1].text = base64.StdEncoding.EncodeToString(slices.Delete(all, at, at+n)) + "\n"
+				out[i].text = without(s.text, " "+path)
+			}
+		}
+	}
+	return out
+}
+
+// without is a text without its lines that end like this.
+func without(text, end string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasSuffix(line, end+"\n") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // sent is the text of a section with a file more.

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -73,6 +74,9 @@ type controlPlane struct {
 	cluster, user string
 	// without leaves the client's certificate out of admin.conf.
 	without bool
+	// server is the API server's address in admin.conf; empty for the usual one. A host that
+	// names another forbids to connect through it.
+	server string
 	// api answers what is asked of the API server.
 	api http.HandlerFunc
 	// asked counts requests to the API server.
@@ -91,11 +95,11 @@ func (p *controlPlane) found(a *arena) {
 		client = ""
 	}
 	admin := "apiVersion: v1\nkind: Config\ncurrent-context: kubernetes-admin@demo\ncontexts:\n- name: kubernetes-admin@demo\n  context:\n    cluster: demo\n    user: kubernetes-admin\n" +
-		"clusters:\n- name: demo\n  cluster:\n    certificate-authority-data: " + encode(caPEM) + "\n    server: https://192.0.2.1:6443\n" + indented(p.cluster) +
+		"clusters:\n- name: demo\n  cluster:\n    certificate-authority-data: " + encode(caPEM) + "\n    server: " + cmp.Or(p.server, "https://192.0.2.1:6443") + "\n" + indented(p.cluster) +
 		"users:\n- name: kubernetes-admin\n  user:\n    username: x" + client + "\n" + indented(p.user)
 	admin = strings.Replace(admin, "    username: x\n", "", 1)
 	h := &hostile{changed: planted(map[string]string{"/etc/kubernetes/admin.conf": admin, "/etc/kubernetes/pki/ca.crt": string(caPEM)})}
-	h.dialled = p.forward(a, ca)
+	h.dialled, h.prohibits = p.forward(a, ca), p.server != ""
 	a.configure(oneHost, h)
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,7 +20,7 @@ import (
 // What a run may take at most, where an attack does not say otherwise: generous, for a
 // machine that is busy with other tests.
 const (
-	usualBound  = time.Minute
+	usualBound  = 3 * time.Minute
 	usualMemory = 400 << 20 // bytes
 	// memoryRoom is how many times its limit a run may ask for before it is refused more: an
 	// attack that succeeds must not take the machine with it.
@@ -36,6 +37,40 @@ type arena struct {
 	// bound is how long one run may take, memory how many bytes it may use.
 	bound  time.Duration
 	memory int64
+	// caught are the failures of a control, which fail nothing; nil for an attack.
+	caught *[]string
+}
+
+// Errorf fails the attack, or is what a control expects.
+func (a *arena) Errorf(format string, args ...any) {
+	a.Helper()
+	if a.caught != nil {
+		*a.caught = append(*a.caught, fmt.Sprintf(format, args...))
+		return
+	}
+	a.T.Errorf(format, args...)
+}
+
+// Error fails the attack, or is what a control expects.
+func (a *arena) Error(args ...any) {
+	a.Helper()
+	a.Errorf("%s", fmt.Sprint(args...))
+}
+
+// Fatal fails the attack at once, or is what a control expects.
+func (a *arena) Fatal(args ...any) {
+	a.Helper()
+	a.Fatalf("%s", fmt.Sprint(args...))
+}
+
+// Fatalf fails the attack at once, or is what a control expects.
+func (a *arena) Fatalf(format string, args ...any) {
+	a.Helper()
+	if a.caught == nil {
+		a.T.Fatalf(format, args...)
+	}
+	a.Errorf(format, args...)
+	runtime.Goexit()
 }
 
 func newArena(t *testing.T) *arena {

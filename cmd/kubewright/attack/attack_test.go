@@ -42,6 +42,10 @@ type area struct {
 // areas are all that is tried, in the order in which it is printed.
 var areas = []area{
 	{"hostile host", hostAttacks},
+	{"worker that lies of itself", lyingAttacks},
+	{"sudo passwords", sudoAttacks},
+	{"impostors", hostKeyAttacks},
+	{"imported clusters", importAttacks},
 	{"hostile control plane", apiAttacks},
 	{"commands in configurations", execAttacks},
 	{"links, FIFOs and devices", linkAttacks},
@@ -49,7 +53,10 @@ var areas = []area{
 	{"damaged files", damageAttacks},
 	{"forged plans", savedAttacks},
 	{"text in configurations", injectionAttacks},
+	{"plans in all forms", formAttacks},
 	{"backends over HTTP", backendAttacks},
+	{"PostgreSQL", databaseAttacks},
+	{"operator's machine", operatorAttacks},
 	{"killed", killedAttacks},
 }
 
@@ -112,6 +119,9 @@ func system() *cli.Env {
 		w, err := sim.Open(path)
 		if err == nil {
 			w.Durable = true
+			if from := os.Getenv(liarVariable); from != "" {
+				overheard(w, from)
+			}
 		}
 		return w, err
 	}

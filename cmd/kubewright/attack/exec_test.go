@@ -93,11 +93,13 @@ func sshConfigAttacks() []attack {
 		"SecurityKey":       "SecurityKeyProvider MARKER",
 		"IdentityAgent":     "IdentityAgent MARKER",
 		"Include":           "Include /dev/zero",
+		"Include of itself": strings.Repeat("Include FOLDER/ssh_config\n", 20),
+		"a line's length":   "User " + strings.Repeat("x", 1_000_000),
 	}
 	var out []attack
 	for name, text := range lines {
 		out = append(out, attack{name: "ssh_config: " + name, long: name != "ProxyCommand", run: func(a *arena) {
-			a.write("ssh_config", "Host *\n "+strings.ReplaceAll(text, "MARKER", a.marker())+"\n")
+			a.write("ssh_config", "Host *\n "+strings.NewReplacer("MARKER", a.marker(), "FOLDER", a.dir).Replace(text)+"\n")
 			config := strings.NewReplacer("PORT", "1", `private_key = "key"`, `ssh_config = "ssh_config"`, "    host_key = \"PIN\"\n", "").Replace(oneHost)
 			a.write("main.hcl", config)
 			a.refused(a.kubewright("plan", "-input=false"))

@@ -2,14 +2,16 @@ package attack
 
 import (
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // payloads are texts that mean something to what kubewright writes: HCL's escapes stand
 // for line breaks, quotes and control characters.
 var payloads = map[string]string{
-	"line break": `a\nExecStart=/bin/evil`, "double quote": `a\"; touch /x #`, "command": "a$(touch /x)`id`",
+	"line break": `a\nEOT\nEOF\nExecStart=/bin/evil`, "double quote": `a\"; touch /x #`, "command": "a$(touch /x)`id`",
 	"single quote": "a'; touch /x; '", "blanks": "a b [trusted=yes]", "control characters": `a\u0000b\u001b[31m`,
 	"YAML": `a: {b: c}\n- evil: true`, "bidi": `a\u202eb`, "dash": "--evil", "parents": "../../../etc/passwd",
 }
@@ -19,6 +21,7 @@ type slot struct{ name, block, lines string }
 
 // The blocks of slots.
 const (
+	inName       = "name"
 	inCluster    = "cluster"
 	inNetwork    = "network"
 	inNode       = "node"
@@ -28,7 +31,7 @@ const (
 var slots = []slot{
 	{"version", inCluster, `kubernetes_version = "%s"`},
 	{"endpoint", inCluster, `control_plane_endpoint = "%s"`},
-	{"cluster's name", inCluster, `name = "%s"`},
+	{"cluster's name", inName, "%s"},
 	{"image repository", inCluster, `image_repository = "%s"`},
 	{"pod subnet", inNetwork, `pod_subnet = "%s"`},
 	{"DNS domain", inNetwork, `dns_domain = "%s"`},
@@ -44,14 +47,14 @@ var slots = []slot{
 	{"variable's name", inCluster, "api_server {\n extra_env \"%s\" { value = \"x\" }\n }"},
 	{"variable's value", inCluster, "api_server {\n extra_env \"A\" { value = \"%s\" }\n }"},
 	{"kubelet's labels", inCluster, "kubelet {\n arg \"node-labels\" { value = \"%s\" }\n }"},
-	{"kubelet's folder", inCluster, "kubelet {\n arg \"root-dir\" { value = \"%s\" }\n }"},
+	{"kubelet's argument", inCluster, "kubelet {\n arg \"provider-id\" { value = \"%s\" }\n }"},
 	{"kubelet's configuration", inCluster, `kubelet { config = { clusterDomain = "%s" } }`},
 	{"proxy", inCluster, `proxy_env = { HTTP_PROXY = "%s" }`},
 	{"proxy's variable", inCluster, `proxy_env = { "%s" = "x" }`},
-	{"certificates' folder", inCluster, `certificates { directory = "%s" }`},
+	{"certificates' folder", inCluster, `certificates { dir = "%s" }`},
 	{"certificate's name", inCluster, `api_server { cert_sans = ["%s"] }`},
 	{"etcd's folder", inCluster, "etcd {\n data_dir = \"%s\"\n }"},
-	{"etcd's argument", inCluster, "etcd {\n arg \"snapshot-count\" { value = \"%s\" }\n }"},
+	{"etcd's argument", inCluster, "etcd {\n arg \"log-outputs\" { value = \"%s\" }\n }"},
 	{"packages' repository", inCluster, "install {\n packages {\n repository = \"%s\"\n key = file(\"k.asc\")\n }\n }"},
 	{"packages' key", inCluster, "install {\n packages {\n key = \"%s\"\n }\n }"},
 	{"artifacts", inCluster, `install { artifacts = "%s" }`},
@@ -77,11 +80,15 @@ func (s slot) with(text string) string {
 		}
 		return strings.Join(out, "\n") + "\n"
 	}
-	return "cluster \"demo\" {\n" +
+	name := "demo"
+	if s.block == inName {
+		name = lines
+	}
+	return "cluster \"" + name + "\" {\n" +
 		of(inCluster, `kubernetes_version = "1.36.3"`, `control_plane_endpoint = "api.demo.example.com:6443"`) +
 		"network {\n" + of(inNetwork, `pod_subnet = "10.244.0.0/16"`) + "}\n}\n" +
 		"connection {\n" + of(inConnection, `type = "sim"`) + "}\n" +
-		"node \"cp\" {\n" + of(inNode, "cluster = cluster.demo", `role = "control-plane"`, `address = "10.77.0.11"`) + "}\n"
+		"node \"cp\" {\n" + of(inNode, "cluster = cluster[\""+name+"\"]", `role = "control-plane"`, `address = "10.77.0.11"`) + "}\n"
 }
 
 func injectionAttacks() []attack {
@@ -89,14 +96,32 @@ func injectionAttacks() []attack {
 	for i, s := range slots {
 		for j, name := range slices.Sorted(maps.Keys(payloads)) {
 			payload := payloads[name]
-			out = append(out, attack{name: name + " in " + s.name, long: (i+j)%33 != 0, run: func(a *arena) {
-				a.write("k.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQ==\n-----END PGP PUBLIC KEY BLOCK-----\n")
-				a.write("main.hcl", s.with(payload))
-				a.injected(payload, a.kubewright("plan", "-input=false", "-full"))
-			}})
+			out = append(out, attack{name: name + " in " + s.name, long: (i+j)%33 != 0, run: func(a *arena) { a.inject(s, payload) }})
 		}
 	}
 	return out
+}
+
+// inject plans with a payload in a slot. Where it is accepted, what the plan does is the
+// same as with a harmless text, but for the text.
+func (a *arena) inject(s slot, payload string) {
+	a.Helper()
+	a.write("k.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQ==\n-----END PGP PUBLIC KEY BLOCK-----\n")
+	a.write("main.hcl", s.with(payload))
+	o := a.kubewright("plan", "-input=false", "-full", "-out=payload.kwplan")
+	a.injected(payload, o)
+	if o.code != 0 {
+		return
+	}
+	a.write("main.hcl", s.with(saidWord))
+	if o := a.kubewright("plan", "-input=false", "-out=said.kwplan"); o.code != 0 {
+		a.Fatalf("%s accepts the payload, and nothing to compare it with\n%s", s.name, clip(o.stderr))
+	}
+	text, err := strconv.Unquote(`"` + payload + `"`)
+	a.must(err)
+	if d := differs("", said(a.produced("said.kwplan"), text), a.produced("payload.kwplan")); d != "" {
+		a.Errorf("%q changes more than a text: %s", payload, d)
+	}
 }
 
 // injected checks that a payload was refused for what it is, or that every line of the plan
@@ -115,11 +140,33 @@ func (a *arena) injected(payload string, o outcome) {
 	if o.code != 0 {
 		a.Errorf("exit code %d\n%s", o.code, clip(o.stderr))
 	}
-	for line := range strings.Lines(o.stdout) {
+	for line := range strings.Lines(outsideHeredocs(o.stdout)) {
 		for _, own := range []string{"ExecStart=", "- evil:", "touch /x"} {
 			if strings.HasPrefix(strings.TrimLeft(line, " +~"), own) {
 				a.Errorf("%q stands by itself in the plan for %q", line, payload)
 			}
 		}
 	}
+}
+
+// heredoc begins a text of several lines in a plan.
+var heredoc = regexp.MustCompile(`<<-?([A-Za-z_0-9]+)`)
+
+// outsideHeredocs is a plan without its texts of several lines.
+func outsideHeredocs(plan string) string {
+	var b strings.Builder
+	end := ""
+	for line := range strings.Lines(plan) {
+		switch m := heredoc.FindStringSubmatch(line); {
+		case end != "":
+			if strings.TrimLeft(strings.TrimSpace(line), "+~- ") == end {
+				end = ""
+			}
+		case m != nil:
+			end = m[1]
+		default:
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }

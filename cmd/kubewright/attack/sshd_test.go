@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/providers/shell"
 )
 
 // hostile is an SSH server on a loopback port that does what a compromised host can do.
@@ -39,6 +43,12 @@ type hostile struct {
 	changed func(script string, answer []section) []section
 	// complains is written to standard error, and ends a command with an error.
 	complains string
+	// programs are shell scripts by name that stand before the machine's programs.
+	programs map[string]string
+	// crypto are the algorithms that it offers; the usual ones where it says nothing.
+	crypto ssh.Config
+	// prohibits refuses to forward connections as sshd with AllowTcpForwarding no does.
+	prohibits bool
 
 	listener net.Listener
 	signer   ssh.Signer
@@ -46,6 +56,19 @@ type hostile struct {
 	mu sync.Mutex
 	// unwanted are requests that no client of a host should make.
 	unwanted []string
+	// inputs are what was sent to each command.
+	inputs []*input
+}
+
+// sent counts a text in what was sent to each command so far.
+func (h *hostile) sent(text string) []int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []int
+	for _, in := range h.inputs {
+		out = append(out, strings.Count(in.text(), text))
+	}
+	return out
 }
 
 // stream is one command that a client runs.
@@ -102,8 +125,12 @@ func (h *hostile) start(t *testing.T) *hostile {
 	t.Cleanup(func() { _ = h.listener.Close() })
 	shims := t.TempDir()
 	// The login user is root, whoever runs the tests: no script becomes root here.
-	if err := os.WriteFile(filepath.Join(shims, "id"), []byte("#!/bin/sh\necho 0\n"), 0o700); err != nil {
-		t.Fatal(err)
+	programs := map[string]string{"id": "echo 0"}
+	maps.Copy(programs, h.programs)
+	for name, body := range programs {
+		if err := os.WriteFile(filepath.Join(shims, name), []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	go func() {
 		for {
@@ -134,6 +161,7 @@ func (h *hostile) asked(what string) {
 func (h *hostile) serve(c net.Conn, shims string) {
 	defer func() { _ = c.Close() }()
 	config := &ssh.ServerConfig{
+		Config:            h.crypto,
 		PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return &ssh.Permissions{}, nil },
 		BannerCallback:    func(ssh.ConnMetadata) string { return h.banner },
 	}
@@ -156,6 +184,8 @@ func (h *hostile) serve(c net.Conn, shims string) {
 		switch {
 		case ch.ChannelType() == "session":
 			go h.session(ch, shims)
+		case ch.ChannelType() == "direct-tcpip" && h.prohibits:
+			_ = ch.Reject(ssh.Prohibited, "open failed")
 		case ch.ChannelType() == "direct-tcpip" && h.dialled != nil:
 			go h.dialled(ch)
 		default:
@@ -177,6 +207,9 @@ func (h *hostile) session(ch ssh.NewChannel, shims string) {
 		}
 		var payload struct{ Command string }
 		_ = ssh.Unmarshal(r.Payload, &payload)
+		if payload.Command != shell.CommandLine {
+			h.asked("the command " + payload.Command)
+		}
 		_ = r.Reply(true, nil)
 		go h.run(payload.Command, channel, shims)
 	}
@@ -203,6 +236,24 @@ func (i *input) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// changes begins a script that changes a host.
+const changes = "\nkw_token="
+
+// watch returns what passes bytes on to a script that is run here, until it turns out to be
+// one that would change this machine.
+func (i *input) watch(w io.Writer) io.Writer {
+	return writer(func(p []byte) (int, error) {
+		if strings.Contains(i.text(), changes) {
+			return 0, errors.New("no script changes the machine that runs the attacks")
+		}
+		return w.Write(p)
+	})
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
 func (i *input) text() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -212,19 +263,22 @@ func (i *input) text() string {
 // run answers one command.
 func (h *hostile) run(command string, channel ssh.Channel, shims string) {
 	defer func() { _ = channel.Close() }()
+	in := &input{nonce: make(chan string, 1)}
+	h.mu.Lock()
+	h.inputs = append(h.inputs, in)
+	h.mu.Unlock()
 	if h.before != nil {
-		go func() { _, _ = io.Copy(io.Discard, channel) }()
+		go func() { _, _ = io.Copy(in, channel) }()
 		h.before(&stream{channel: channel})
 		return
 	}
-	in := &input{nonce: make(chan string, 1)}
 	reader, writer := io.Pipe()
 	go func() {
-		_, err := io.Copy(io.MultiWriter(in, writer), channel)
+		_, err := io.Copy(io.MultiWriter(in, in.watch(writer)), channel)
+		_ = writer.Close()
 		if err != nil { // the command does not read any more, the client still writes
 			_, _ = io.Copy(in, channel)
 		}
-		_ = writer.Close()
 	}()
 	if h.begun != nil {
 		go func() { _, _ = io.Copy(io.Discard, reader) }()

@@ -64,8 +64,9 @@ func (b *Backend) take(ctx context.Context) (*pgconn.PgConn, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	got, err := run(ctx, conn, `SELECT pg_try_advisory_lock($1::bigint)::text`, b.key())
-	if err == nil && string(got[0][0]) == "true" {
+	found, err := run(ctx, conn, `SELECT pg_try_advisory_lock($1::bigint)::text`, b.key())
+	got, err := single(found, err, 1)
+	if err == nil && string(got[0]) == "true" {
 		return conn, true, nil
 	}
 	_ = conn.Close(ctx)
@@ -80,7 +81,11 @@ func (b *Backend) session(ctx context.Context) (string, error) {
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	return string(found[0][0]), nil
+	pid, err := single(found, nil, 1)
+	if err != nil {
+		return "", err
+	}
+	return string(pid[0]), nil
 }
 
 // Holder implements backend.Backend.
@@ -98,8 +103,8 @@ func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
 	if err != nil {
 		return nil, b.fail(ctx, op, err)
 	}
-	if len(found) > 0 {
-		_ = json.Unmarshal(found[0][0], info) // what cannot be read names nobody
+	if said, err := single(found, nil, 1); err == nil {
+		_ = json.Unmarshal(said[0], info) // what cannot be read names nobody
 	}
 	info.Certain = true
 	return info, nil

@@ -72,6 +72,7 @@ func New(s backend.Settings) (*Backend, error) {
 	config.RuntimeParams["application_name"] = "kubewright"
 	config.MaxProtocolMessageBodyLen = backend.MaxState + maxRest
 	secure(config)
+	limit(config)
 	return &Backend{
 		config: config, connect: s["conn_str"], schema: s["schema_name"], name: s["name"], open: open(config),
 		secrets: state.NewRedactor(backend.BasicSecrets(config.User, config.Password)),
@@ -143,15 +144,12 @@ func code(err error) string {
 	return ""
 }
 
-// rows are the answer to one statement, binary where the statement returns bytes.
-type rows = [][][]byte
-
 // exec runs one statement on the connection, which is made when there is none.
 // A connection that broke is not used again.
 func (b *Backend) exec(ctx context.Context, text string, args ...any) (rows, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.conn != nil && b.conn.Ping(ctx) != nil { // the server has ended it, or was restarted
+	if b.conn != nil && ping(ctx, b.conn) != nil { // the server has ended it, or was restarted
 		_ = b.conn.Close(ctx)
 		b.conn = nil
 	}
@@ -163,26 +161,6 @@ func (b *Backend) exec(ctx context.Context, text string, args ...any) (rows, err
 		b.conn = conn
 	}
 	return run(ctx, b.conn, b.sql(text), args...)
-}
-
-// run runs one statement. Arguments are text, and []byte is binary; so is every result.
-func run(ctx context.Context, conn *pgconn.PgConn, text string, args ...any) (rows, error) {
-	values, formats := make([][]byte, len(args)), make([]int16, len(args))
-	for i, a := range args {
-		switch a := a.(type) {
-		case []byte:
-			values[i], formats[i] = a, 1
-		case int64:
-			values[i] = strconv.AppendInt(nil, a, 10)
-		case string:
-			values[i] = []byte(a)
-		}
-	}
-	r := conn.ExecParams(ctx, text, values, nil, formats, []int16{1}).Read()
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	return r.Rows, nil
 }
 
 // ensure makes schema and tables. Of several who do it at once all succeed, and
@@ -222,16 +200,20 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 	if c := code(err); c == undefinedTable || c == undefinedSchema {
 		return nil, nil
 	}
-	if errors.As(err, new(*pgproto3.ExceededMaxBodyLenErr)) || err == nil && len(found) > 0 && len(found[0][0]) > backend.MaxState {
+	if errors.As(err, new(*pgproto3.ExceededMaxBodyLenErr)) || errors.Is(err, errTooMuch) {
 		return nil, backend.TooLarge("read state", b.String())
 	}
+	if err == nil && len(found) == 0 {
+		return nil, nil
+	}
+	row, err := single(found, err, 2)
 	if err != nil {
 		return nil, b.fail(ctx, "read state", err)
 	}
-	if len(found) == 0 {
-		return nil, nil
+	if len(row[0]) > backend.MaxState {
+		return nil, backend.TooLarge("read state", b.String())
 	}
-	return &backend.Object{Data: found[0][0], Version: string(found[0][1])}, nil
+	return &backend.Object{Data: row[0], Version: string(row[1])}, nil
 }
 
 // Write implements backend.Backend.
