@@ -82,8 +82,14 @@ func TestChecksFail(t *testing.T) {
 		}
 	}
 	for name, run := range map[string]func(*arena){
-		"a sudo that asks gets the password":    func(a *arena) { a.guards(asLogin(askingSudo, ""), 0) },
-		"a mark that nobody leaves out":         func(a *arena) { a.goesOn(markLie("", map[string]any{"lineage": "another"}), "-parallelism=1") },
+		"a sudo that asks gets the password": func(a *arena) { a.guards(asLogin(askingSudo, ""), 0) },
+		"a mark that nobody leaves out":      func(a *arena) { a.goesOn(markLie("", map[string]any{"lineage": "another"}), "-parallelism=1") },
+		"a run of much memory": func(a *arena) {
+			cmd, _, _ := a.command(a.Context(), []string{"version"})
+			a.must(cmd.Run())
+			a.memory = 1 << 20
+			a.measure(cmd)
+		},
 		"the right host":                        func(a *arena) { a.distrusts("[127.0.0.1]:PORT KEY", ssh.Config{}) },
 		"markup":                                checked(withoutMarkup, "<pre><script>alert(1)</script>"),
 		"a command":                             checked(withoutCommands, "x\n  ::error::x\n"),

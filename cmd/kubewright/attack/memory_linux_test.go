@@ -1,12 +1,25 @@
 package attack
 
 import (
+	"os"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
-// residentBytes is the most memory that a process has had: Linux counts in KiB.
-func residentBytes(u *syscall.Rusage) int64 { return u.Maxrss << 10 }
+// peak is the most memory that this process has had, in bytes.
+func peak() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		panic(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "\nVmHWM:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return kib << 10
+}
 
 // confine limits how many bytes of memory this process may ask for. The race detector maps
 // more than that for itself.
