@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,11 +18,27 @@ const contextLines = 3
 
 // textDiff shows two texts of several lines as one, line by line.
 func (p *page) textDiff(e *entry, before, after state.Value) {
-	e.text, e.tail = "<<-EOT", "EOT"
-	e.body = p.diffLines(textLines(before), textLines(after), "line")
+	was, is := textLines(before), textLines(after)
+	e.tail = delimiter(was, is)
+	e.text = "<<-" + e.tail
+	e.body = p.diffLines(was, is, "line")
 	if len(e.body) == 0 {
-		e.text, e.tail = "<<-EOT # only the last line break differs", "EOT"
+		e.text += " # only the last line break differs"
 	}
+}
+
+// delimiter returns what ends a text of these lines: no line of it looks like that, so
+// that none of a text stands outside of it.
+func delimiter(texts ...[]string) string {
+	taken := map[string]bool{}
+	for _, line := range slices.Concat(texts...) {
+		taken[strings.Trim(line, " \t+-~")] = true
+	}
+	end := "EOT"
+	for i := 1; taken[end]; i++ {
+		end = fmt.Sprintf("EOT_%d", i)
+	}
+	return end
 }
 
 // textLines splits text into clean lines; what is no text is one line.

@@ -86,7 +86,9 @@ func hcl(v state.Value, indent string) string {
 		return b.String() + indent + "]"
 	case state.KindString:
 		if multiline(v) {
-			return "<<-EOT\n" + deeper + strings.Join(textLines(v), "\n"+deeper) + "\n" + indent + "EOT"
+			lines := textLines(v)
+			end := delimiter(lines)
+			return "<<-" + end + "\n" + deeper + strings.Join(lines, "\n"+deeper) + "\n" + indent + end
 		}
 	}
 	return inline(v)

@@ -270,8 +270,10 @@ func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path st
 		return e
 	}
 	if multiline(v) {
-		e.text, e.tail = "<<-EOT", "EOT"
-		for line := range strings.SplitSeq(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n") {
+		lines := textLines(v)
+		e.tail = delimiter(lines)
+		e.text = "<<-" + e.tail
+		for _, line := range lines {
 			e.body = append(e.body, bodyLine{e.sym, line})
 		}
 		return e
