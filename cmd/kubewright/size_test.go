@@ -26,7 +26,7 @@ var (
 	largePackages = map[string]int{
 		"config": 5950, "config/hclconfig": 9100,
 		"planner": 4100, "planner/phases": 25800, "providers/sim": 10350,
-		"cmd/kubewright/internal/cli": 10450, "cmd/kubewright/internal/view": 9900,
+		"cmd/kubewright/internal/cli": 10450, "cmd/kubewright/internal/view": 9950,
 	}
 	largeTypes = map[string]int{
 		"config.checker": 125, "config/hclconfig.evaluator": 88, "config/hclconfig.loader": 50,

@@ -56,7 +56,7 @@ func TestOracle(t *testing.T) {
 // wantInDocs wants the page of what works today to have the figures of today.
 func (s *tally) wantInDocs(t *testing.T) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "status.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "status.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func (c *cluster) rollsKubeProxy(w work) bool {
 		}
 		switch parseRef(ch.Address.ID()) {
 		case kubeProxy:
-			if before, after := c.proxyModes(w.changes); changes("spec.template") && before == after {
+			// Before the rules of another mode are removed, all pods have to run in the new one.
+			if before, after := c.proxyModes(w.changes); changes("spec.template") && leftBehind[after] != before {
 				return false
 			}
 			rolls = rolls || changes(planner.StaleFiles)
@@ -92,9 +93,11 @@ func (c *cluster) proxyModes(changes []planner.Change) (before, after string) {
 	return before, before
 }
 
-// clearProxies has each host give up what kube-proxy left in the mode that it had: it does
-// so itself where nftables is one of the two, and at no other change
-// (cmd/kube-proxy/app/server_linux.go).
+// leftBehind is of each mode of kube-proxy the one whose rules it does not remove. It
+// removes all others where nftables is one of the two (cmd/kube-proxy/app/server_linux.go).
+var leftBehind = map[string]string{planner.ProxyIPVS: planner.ProxyIPTables, planner.ProxyIPTables: planner.ProxyIPVS}
+
+// clearProxies has each host give up what kube-proxy left in the mode that it had.
 func (b *builder) clearProxies(c *cluster) {
 	addon := step(c.target, addonPhase)
 	ref := item(c.target, addonPhase, "object", kubeProxy.String())
@@ -119,7 +122,7 @@ func (b *builder) clearProxies(c *cluster) {
 // leftMode returns the mode of kube-proxy of which something is left on a host when
 // another one is in use; empty for none.
 func (n *node) leftMode(before, after string) string {
-	left := map[string]string{planner.ProxyIPVS: planner.ProxyIPTables, planner.ProxyIPTables: planner.ProxyIPVS}[after]
+	left := leftBehind[after]
 	if left == "" || n.report == nil || n.joins() {
 		return ""
 	}

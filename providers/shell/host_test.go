@@ -444,6 +444,7 @@ func TestRefusedOperations(t *testing.T) {
 		{planner.SetSysctl{Name: "a b"}, `"a b" is not a plain name`},
 		{planner.LoadModule{Module: "-r"}, `"-r" is not a plain name`},
 		{planner.RemoveNetwork{Links: []string{"*"}}, `"*" is no pattern of link names`},
+		{planner.RemoveProxyRules{Mode: "nftables"}, `"nftables" is no mode of kube-proxy that leaves rules`},
 		{planner.Unmount{Below: "/"}, "/ belongs to the whole machine"},
 		{planner.Unmount{Below: "/var/lib"}, "/var/lib belongs to the whole machine"},
 		{planner.RemovePath{Path: "/etcd"}, "/etcd belongs to the whole machine"},
