@@ -44,7 +44,7 @@ demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
 
 test: ## everything that needs no root
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(SHARE) $(TEST) $(RACE) $(if $(FEW_CORES),-p 2 -parallel 4) -timeout 20m ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(SHARE) $(TEST) $(RACE) $(if $(FEW_CORES),-p 2 -parallel 4) -timeout 30m ./...
 
 LONG_TIMEOUT ?= 180m
 
@@ -73,7 +73,7 @@ fmt: ## format everything
 golden: ## rewrite golden files; commit only what you can explain
 	UPDATE=1 $(GO) test ./... && git diff --stat
 
-E2E_TIMEOUT ?= 60m
+E2E_TIMEOUT ?= 65m
 
 e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
