@@ -19,7 +19,7 @@ import (
 // servers is usually set up: a request for /readyz now and then.
 const (
 	probeEvery  = 500 * time.Millisecond
-	dialTimeout = time.Second
+	dialTimeout = 5 * time.Second // this process may be slow as well, and the next backend unready
 )
 
 // patience is how long a backend may be lost before its connections are closed.
