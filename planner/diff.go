@@ -35,6 +35,10 @@ const StaleFiles = "stale_files"
 // rules of another mode than the one in use. It is never wanted.
 const LeftRules = "left_rules"
 
+// NeverWanted reports whether an attribute, by its path, is one that only what is observed
+// has: a change takes it away.
+func NeverWanted(path string) bool { return path == StaleFiles || path == LeftRules }
+
 // OnlyRereads tells that nothing of an item changes but that who uses it reads
 // anew what is there.
 func (c Change) OnlyRereads() bool {
@@ -221,7 +225,7 @@ func compareItem(want *state.Item, have state.Value) []AttributeChange {
 		}
 	}
 	for _, key := range missing(want.Attributes, have) {
-		if (!want.Partial || key == StaleFiles || key == LeftRules) && want.Class(key) == state.Bound {
+		if (!want.Partial || NeverWanted(key)) && want.Class(key) == state.Bound {
 			out = append(out, AttributeChange{Path: state.JoinPath("", key), Before: have.AsMap()[key]})
 		}
 	}

@@ -25,11 +25,11 @@ const (
 var (
 	largePackages = map[string]int{
 		"config": 5950, "config/hclconfig": 9100,
-		"planner": 4100, "planner/phases": 25800, "providers/sim": 10350,
-		"cmd/kubewright/internal/cli": 10450, "cmd/kubewright/internal/view": 9950,
+		"planner": 4100, "planner/phases": 25740, "providers/sim": 10300,
+		"cmd/kubewright/internal/cli": 10410, "cmd/kubewright/internal/view": 9915,
 	}
 	largeTypes = map[string]int{
-		"config.checker": 125, "config/hclconfig.evaluator": 88, "config/hclconfig.loader": 50,
+		"config.checker": 125, "config/hclconfig.evaluator": 88, "config/hclconfig.loader": 45,
 		"planner/phases.node": 367, "planner/phases.cluster": 328, "planner/phases.View": 217, "planner/kubeadm.view": 66,
 		"providers/sim.World": 298, "providers/sim.edit": 42, "providers.work": 58,
 		"cmd/kubewright/internal/cli.app": 141, "cmd/kubewright/internal/cli.session": 127,

@@ -78,7 +78,7 @@ func (n *node) damaged(ch planner.Change) string {
 		if why := a.Before.AsString(); why != "" && (a.Path == "invalid" || a.Path == "key") {
 			return id + ": " + why
 		}
-		if a.Path != planner.RenewalDue && a.Path != planner.StaleFiles && was.Attributes.Get(a.Path).Equal(a.After) {
+		if a.Path != planner.RenewalDue && !planner.NeverWanted(a.Path) && was.Attributes.Get(a.Path).Equal(a.After) {
 			changed = append(changed, a.Path)
 		}
 	}

@@ -81,7 +81,7 @@ func (p *Progress) undone(was, now planner.Change) []Difference {
 		if planned {
 			then = b.Before
 		}
-		if a.Path == planner.StaleFiles || same(then, a.Before) || !recorded.Attributes.Get(a.Path).Equal(a.After) {
+		if planner.NeverWanted(a.Path) || same(then, a.Before) || !recorded.Attributes.Get(a.Path).Equal(a.After) {
 			continue
 		}
 		out = append(out, Difference{Address: now.Address, What: Moved, Path: a.Path, Saved: then, Now: a.Before})
@@ -212,7 +212,7 @@ func moved(was, now planner.Change, begun bool) []Difference {
 		b, planned := before[a.Path]
 		delete(before, a.Path)
 		switch {
-		case !planned && begun && (a.Path == planner.StaleFiles || a.Path == planner.LeftRules):
+		case !planned && begun && planner.NeverWanted(a.Path):
 		case !planned:
 			out = append(out, Difference{Address: now.Address, What: Moved, Path: a.Path, Saved: a.After, Now: a.Before})
 		case !same(b.Before, a.Before):

@@ -83,7 +83,7 @@ func TestChecksFail(t *testing.T) {
 	}
 	for name, run := range map[string]func(*arena){
 		"a sudo that asks gets the password": func(a *arena) { a.guards(asLogin(askingSudo, ""), 0) },
-		"a mark that nobody leaves out":      func(a *arena) { a.goesOn(markLie("", map[string]any{"lineage": "another"}), "-parallelism=1") },
+		"a mark that no option excludes":     func(a *arena) { a.goesOn(markLie("", map[string]any{"lineage": "another"}), "-parallelism=1") },
 		"a run of much memory": func(a *arena) {
 			cmd, _, _ := a.command(a.Context(), []string{"version"})
 			a.must(cmd.Run())

@@ -24,6 +24,16 @@ func (a *arena) listen(secret string) string {
 // serve returns the address of a server that notes connections and closes them.
 func (a *arena) serve(connected func()) string {
 	a.Helper()
+	return a.accept(func(c net.Conn) {
+		connected()
+		_ = c.Close()
+	}).String()
+}
+
+// accept hands each connection to a function, in a goroutine of its own, until the attack
+// ends, and returns the address of the server.
+func (a *arena) accept(handle func(net.Conn)) *net.TCPAddr {
+	a.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	a.must(err)
 	a.Cleanup(func() { _ = l.Close() })
@@ -33,9 +43,8 @@ func (a *arena) serve(connected func()) string {
 			if err != nil {
 				return
 			}
-			connected()
-			_ = c.Close()
+			go handle(c)
 		}
 	}()
-	return l.Addr().String()
+	return l.Addr().(*net.TCPAddr)
 }

@@ -143,7 +143,7 @@ func operatorAttacks() []attack {
 	}
 }
 
-// permissive checks that nobody else can read what a run leaves, whatever the umask is.
+// permissive checks that only the operator can read what a run leaves, whatever the umask is.
 func permissive(a *arena) {
 	a.quickstart()
 	a.must(os.Remove(a.path(stateFile)))
@@ -192,7 +192,7 @@ func interrupted(a *arena) {
 	select {
 	case <-connected:
 	case <-ctx.Done():
-		a.Fatal("the host was not looked at")
+		a.Fatal("the host was not observed")
 	}
 	if limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid)); err == nil && !noCore(string(limits)) {
 		a.Error("a core dump would have the keys in it")

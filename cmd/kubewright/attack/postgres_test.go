@@ -38,19 +38,7 @@ type database struct {
 // start serves until the attack ends, and returns the address.
 func (d *database) start(a *arena) *net.TCPAddr {
 	a.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	a.must(err)
-	a.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go d.serve(c)
-		}
-	}()
-	return l.Addr().(*net.TCPAddr)
+	return a.accept(d.serve)
 }
 
 // login lets a client in, and returns the connection as it is then.
@@ -208,7 +196,7 @@ func onStatement(prefix string, answer func(b *pgproto3.Backend)) func(*pgproto3
 	}
 }
 
-// repeated sends a message until nobody reads any more.
+// repeated sends a message until the client closes the connection.
 func repeated(m pgproto3.BackendMessage) func(*pgproto3.Backend) {
 	return func(b *pgproto3.Backend) {
 		b.Send(&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{{Name: []byte("a")}, {Name: []byte("b")}}})
@@ -296,7 +284,7 @@ func databaseAttacks() []attack {
 		fromDatabase("lock without an answer", plain, &database{intercept: onStatement("SELECT pg_try", rows())}, apply...),
 		fromDatabase("lock without columns", plain, &database{intercept: onStatement("SELECT pg_try", rows([][]byte{}))}, apply...),
 		fromDatabase("lock held by escapes", plain, &database{run: "x", info: `{"ID":"\u001b[2J","Who":"\u202e::error::x"}`, intercept: onStatement("SELECT pg_try", rows([][]byte{[]byte("false")}))}, apply...),
-		fromDatabase("lock held by nobody", plain, &database{intercept: onStatement("SELECT pg_try", rows([][]byte{[]byte("false")}))}, apply...),
+		fromDatabase("lock without a holder", plain, &database{intercept: onStatement("SELECT pg_try", rows([][]byte{[]byte("false")}))}, apply...),
 		fromDatabase("does not store", plain, &database{intercept: onStatement("INSERT INTO \"s\".states", rows([][]byte{[]byte("n")}))}, apply...),
 		fromDatabase("refuses to store", plain, &database{intercept: onStatement("INSERT INTO \"s\".states", rows())}, apply...),
 		inTime(10*time.Minute, fromDatabase("silent", plain, read(func(*pgproto3.Backend) { time.Sleep(9 * time.Minute) }), plan...)),

@@ -104,7 +104,7 @@ func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
 		return nil, b.fail(ctx, op, err)
 	}
 	if said, err := single(found, nil, 1); err == nil {
-		_ = json.Unmarshal(said[0], info) // what cannot be read names nobody
+		_ = json.Unmarshal(said[0], info) // what cannot be read names no holder
 	}
 	info.Certain = true
 	return info, nil

@@ -96,7 +96,7 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// TestSilentServer: a server that does not answer keeps nobody waiting for long.
+// TestSilentServer: a statement ends with an error when its server does not answer in time.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func twoRows(b *pgproto3.Backend, _ string) {
 	b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 2")})
 }
 
-// endless returns what sends a message until nobody reads any more.
+// endless returns an answer that repeats a message until the client closes the connection.
 func endless(m pgproto3.BackendMessage) func(*pgproto3.Backend, string) {
 	return func(b *pgproto3.Backend, _ string) {
 		b.Send(&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{{Name: []byte("a")}, {Name: []byte("b")}}})
