@@ -22,27 +22,31 @@ const (
 	dialTimeout = 5 * time.Second // this process may be slow as well, and the next backend unready
 )
 
-// patience is how long a backend may be lost before its connections are closed.
+// patience is how long the balancer waits for backends.
 type patience struct {
-	probe   time.Duration // and how long it may take to answer once
-	unready time.Duration // it answers that it is not ready: what it has begun goes on
-	silent  time.Duration // it does not answer at all: its host is gone, or stands still
+	probe time.Duration // until a backend has answered once
+	ready time.Duration // until a backend is ready, where one has been as recently
+
+	// Until the connections of a backend are closed that
+	unready time.Duration // answers that it is not ready: what it has begun goes on
+	silent  time.Duration // does not answer at all: its host is gone, or stands still
 }
 
 // A member of etcd that is restarted makes its API server unready, for many seconds
 // on a machine that is busy, and the writes that it has taken wait for the member:
 // who cuts them loses them. An API server that starts on such a machine may be silent for
 // ten seconds.
-var usual = patience{probe: 5 * time.Second, unready: time.Minute, silent: 30 * time.Second}
+var usual = patience{probe: 5 * time.Second, ready: 30 * time.Second, unready: time.Minute, silent: 30 * time.Second}
 
-// A Balancer forwards TCP connections to whichever backend takes them. It asks
-// every backend's /readyz and prefers those that answer well; where none does
-// (a cluster being founded), it tries them all in turn. A backend that stops
+// A Balancer forwards TCP connections to the backends whose /readyz answers well.
+// Where none does at the moment, a connection waits for one; where none has for a while
+// (a cluster being founded), it goes to whichever backend takes it. A backend that stops
 // being ready gets no more connections; those it has are closed when patience
 // with it has ended, so that clients come back and reach another one instead of
 // waiting for a dead host.
 type Balancer struct {
 	listener net.Listener
+	patience patience
 	backends []*backend
 	cancel   context.CancelFunc
 	group    sync.WaitGroup
@@ -55,9 +59,10 @@ type Balancer struct {
 type backend struct {
 	address string
 
-	mu    sync.Mutex
-	state state
-	conns map[net.Conn]struct{}
+	mu       sync.Mutex
+	ended    bool      // it has not been ready since it refused, or said that it is not
+	wasReady time.Time // when it was last asked and said that it is
+	conns    map[net.Conn]struct{}
 }
 
 // state is what a backend is good for, the best last.
@@ -67,13 +72,15 @@ const (
 	// unready says so, refuses connections, or has never answered: an API server that
 	// starts takes connections, and keeps requests until it can tell who may ask.
 	unready state = iota
-	// silent was ready, and has not answered the last request for promptness.
+	// silent was ready, and has not said so for a while.
 	silent
 	ready
 )
 
-// promptness is how long a ready backend may take to say so and still be preferred.
-const promptness = time.Second
+// fresh is how long ago a backend may have been asked that is ready. A backend that
+// ends refuses the next request, so another API server in its place is not taken for it,
+// even by a balancer that stood still meanwhile.
+const fresh = probeEvery + 2*time.Second
 
 // New listens on an address and serves until Close.
 func New(listen string, backends []string) (*Balancer, error) {
@@ -86,9 +93,9 @@ func start(listen string, backends []string, p patience) (*Balancer, error) {
 		return nil, fmt.Errorf("cannot start the balancer: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &Balancer{listener: listener, cancel: cancel}
+	b := &Balancer{listener: listener, patience: p, cancel: cancel}
 	for _, address := range backends {
-		b.backends = append(b.backends, &backend{address: address, conns: map[net.Conn]struct{}{}})
+		b.backends = append(b.backends, &backend{address: address, ended: true, conns: map[net.Conn]struct{}{}})
 	}
 	for _, be := range b.backends {
 		b.group.Go(func() { be.probe(ctx, p) })
@@ -132,18 +139,46 @@ func (b *Balancer) accept(ctx context.Context) {
 	}
 }
 
-// serve connects a client to the first backend that accepts.
+// serve connects a client to the best backend that accepts. A client waits for a ready one
+// where one may be expected: an API server that starts takes its request and refuses it.
 func (b *Balancer) serve(ctx context.Context, client net.Conn) {
 	defer client.Close()
+	for began := time.Now(); ; {
+		be, server := b.dial(ctx)
+		if server == nil {
+			return
+		}
+		if be.now() == ready || !b.expectsReady(began) {
+			be.join(ctx, client, server)
+			return
+		}
+		server.Close()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(probeEvery):
+		}
+	}
+}
+
+// dial connects to the best backend that accepts; the connection is nil where none does.
+func (b *Balancer) dial(ctx context.Context) (*backend, net.Conn) {
 	for _, be := range b.order() {
 		dialer := net.Dialer{Timeout: dialTimeout}
-		server, err := dialer.DialContext(ctx, "tcp", be.address)
-		if err != nil {
-			continue
+		if server, err := dialer.DialContext(ctx, "tcp", be.address); err == nil {
+			return be, server
 		}
-		be.join(ctx, client, server)
-		return
 	}
+	return nil, nil
+}
+
+// expectsReady reports whether a client that came at a moment waits for a ready backend.
+func (b *Balancer) expectsReady(came time.Time) bool {
+	return time.Since(came) < b.patience.ready && slices.ContainsFunc(b.backends, func(be *backend) bool {
+		be.mu.Lock()
+		defer be.mu.Unlock()
+		return time.Since(be.wasReady) < b.patience.ready
+	})
 }
 
 // order answers the backends in the order to try them: the best ones first, each
@@ -165,16 +200,13 @@ func (b *Balancer) order() []*backend {
 func (be *backend) now() state {
 	be.mu.Lock()
 	defer be.mu.Unlock()
-	return be.state
-}
-
-// turn sets the state of a backend that is in another one.
-func (be *backend) turn(from, to state) {
-	be.mu.Lock()
-	defer be.mu.Unlock()
-	if be.state == from {
-		be.state = to
+	switch {
+	case be.ended:
+		return unready
+	case time.Since(be.wasReady) >= fresh:
+		return silent
 	}
+	return ready
 }
 
 // join copies both ways until both ends have finished or either fails.
@@ -231,10 +263,8 @@ func (be *backend) probe(ctx context.Context, p patience) {
 	var wasReady, answered time.Time // when it last was, and did; wasReady is zero when nothing is to be closed
 	for {
 		now := time.Now()
-		late := time.AfterFunc(promptness, func() { be.turn(ready, silent) })
 		isReady, err := be.isReadyNow(ctx, client)
-		late.Stop()
-		be.told(isReady, err)
+		be.told(now, isReady, err)
 		if err == nil {
 			answered = now
 		}
@@ -254,17 +284,17 @@ func (be *backend) probe(ctx context.Context, p patience) {
 	}
 }
 
-// told notes the answer of a backend, or that it gave none.
-func (be *backend) told(isReady bool, err error) {
+// told notes the answer of a backend that was asked at a moment, or that it gave none.
+func (be *backend) told(asked time.Time, isReady bool, err error) {
 	be.mu.Lock()
 	defer be.mu.Unlock()
 	switch timeout := net.Error(nil); {
 	case isReady:
-		be.state = ready
+		be.ended, be.wasReady = false, asked
 	case errors.As(err, &timeout) && timeout.Timeout():
-		be.state = min(be.state, silent)
+		// It may be slow, and may have ended before it was asked.
 	default:
-		be.state = unready
+		be.ended = true
 	}
 }
 

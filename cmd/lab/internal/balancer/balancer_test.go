@@ -143,23 +143,59 @@ func TestSilentBackendGetsNothingNew(t *testing.T) {
 	}
 }
 
+// TestClientWaitsForAReadyBackend: where none is ready for a moment, a client waits instead
+// of reaching one that refuses.
+func TestClientWaitsForAReadyBackend(t *testing.T) {
+	t.Parallel()
+	servers := []*apiServer{newAPIServer(t, "a"), newAPIServer(t, "b"), newAPIServer(t, "c")}
+	p := patience{probe: usual.probe, ready: time.Hour, unready: time.Hour, silent: time.Hour}
+	b := newPatientBalancer(t, p, servers[0].address(), servers[1].address(), servers[2].address())
+	waitReady(t, b, servers[0].address(), servers[1].address(), servers[2].address())
+	for _, s := range servers[:2] {
+		s.unready.Store(true)
+	}
+	servers[2].silent.Store(true)
+	waitReady(t, b)
+	answers := make(chan string, 3)
+	for range cap(answers) {
+		go func() {
+			got, err := get(t, b, "/")
+			answers <- fmt.Sprint(got, err)
+		}()
+	}
+	waitFor(t, &servers[0].probes, servers[0].probes.Load()+2)
+	if len(answers) > 0 {
+		t.Errorf("a client got %q while no backend was ready", <-answers)
+	}
+	servers[1].unready.Store(false)
+	for range cap(answers) {
+		if got := <-answers; got != "b<nil>" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
 // TestEndedBackendIsNotReady: an API server that ends while it is asked, and whose place
 // is taken by one that keeps requests, gets no new ones.
 func TestEndedBackendIsNotReady(t *testing.T) {
 	t.Parallel()
-	be := &backend{state: ready}
-	be.told(false, &url.Error{Op: "Get", Err: io.EOF})
+	be := &backend{}
+	be.told(time.Now(), true, nil)
+	be.told(time.Now(), false, &url.Error{Op: "Get", Err: io.EOF})
 	if be.now() != unready {
 		t.Errorf("one whose connection has ended is in state %d", be.now())
 	}
-	be.told(false, &url.Error{Op: "Get", Err: context.DeadlineExceeded})
+	be.told(time.Now(), false, &url.Error{Op: "Get", Err: context.DeadlineExceeded})
 	if be.now() != unready {
 		t.Errorf("one that has not been ready since, and does not answer, is in state %d", be.now())
 	}
-	be.told(true, nil)
-	be.told(false, &url.Error{Op: "Get", Err: context.DeadlineExceeded})
+	be.told(time.Now(), true, nil)
+	if be.now() != ready {
+		t.Errorf("one that is ready is in state %d", be.now())
+	}
+	be.told(time.Now().Add(-fresh), true, nil) // the balancer has stood still meanwhile
 	if be.now() != silent {
-		t.Errorf("one that was ready, and does not answer, is in state %d", be.now())
+		t.Errorf("one that was ready some time ago is in state %d", be.now())
 	}
 }
 
