@@ -94,7 +94,7 @@ e2e-all: ## e2e, the long matrices, conftest, the lab's own tests, and the long 
 	KUBEWRIGHT_E2E_ALL=1 KUBEWRIGHT_E2E_RESUME=$(RESUME) $(MAKE) e2e E2E_TIMEOUT=240m || failed=yes; \
 	KUBEWRIGHT_E2E_ALL=1 $(TEST) -tags e2e -count=1 -v -run '^TestConftest$$' ./cmd/kubewright || failed=yes; \
 	KUBEWRIGHT_LAB_TEST=1 $(TEST) -count=1 -v ./cmd/lab/internal/lab || failed=yes; \
-	KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -count=1 -timeout 60m -run '^TestSequences$$|WhileRotating$$' ./planner/phases || failed=yes; \
+	KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -count=1 -timeout 60m -run '^TestSequences$$|WhileRotating$$' ./planner/pipeline || failed=yes; \
 	test -z "$$failed" # the others are told of too when e2e has failed
 
 bench: ## time, memory and growth of plans and observations

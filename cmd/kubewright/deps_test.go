@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -49,8 +50,29 @@ var allowed = map[string][]string{
 	"planner/adopt":                  {"state", "config", "config/diag", "planner/kubeadm"},
 	// Configurations for tests, of this package and of the oracle in cmd/lab.
 	"planner/kubeadm/kubeadmtest": {"state", "config", "planner/kubeadm"},
-	"planner/phases/phasestest":   {"planner/phases"},
-	"planner/phases":              {"state", "config", "config/diag", "planner", "planner/kubeadm"},
+	// The planner, lowest first.
+	"planner/topology":         {"config", "planner", "planner/kubeadm", "state"},
+	"planner/provenance":       {"config", "planner", "planner/kubeadm", "planner/topology", "state"},
+	"planner/sensitive":        {"planner", "planner/topology", "state"},
+	"planner/phases/pki":       {"config", "config/diag", "planner", "planner/kubeadm", "planner/provenance", "planner/topology", "state"},
+	"planner/phases/host":      {"config", "planner", "planner/kubeadm", "planner/phases/pki", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
+	"planner/phases/staticpod": {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
+	"planner/phases/kubelet":   {"config", "planner", "planner/drain", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/topology", "state"},
+	"planner/phases/objects":   {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/kubelet", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
+	"planner/drain":            {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/pki", "planner/topology", "state"},
+	"planner/preflight":        {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/topology", "state"},
+	"planner/observe":          {"config", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
+	"planner/etcd":             {"config", "config/diag", "planner", "planner/drain", "planner/kubeadm", "planner/observe", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/topology", "state"},
+	"planner/ownership":        {"config", "config/diag", "planner", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/topology", "state"},
+	"planner/upgrade":          {"config", "config/diag", "planner", "planner/drain", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/sensitive", "planner/topology", "state"},
+	"planner/drift":            {"config", "planner", "planner/observe", "planner/ownership", "planner/phases/kubelet", "planner/phases/pki", "planner/sensitive", "planner/topology", "state"},
+	"planner/rotation":         {"config", "config/diag", "planner", "planner/drift", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/sensitive", "planner/topology", "planner/upgrade", "state"},
+	"planner/reset":            {"config", "planner", "planner/drain", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/kubelet", "planner/phases/pki", "planner/preflight", "planner/rotation", "planner/topology", "state"},
+	"planner/pipeline":         {"config", "config/diag", "planner", "planner/drain", "planner/drift", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/provenance", "planner/reset", "planner/rotation", "planner/sensitive", "planner/topology", "planner/upgrade", "state"},
+	"planner/maintenance":      {"config", "config/diag", "planner", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/pipeline", "planner/topology", "state"},
+	"planner/record":           {"config", "config/diag", "planner", "planner/drift", "planner/maintenance", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/pipeline", "planner/preflight", "planner/rotation", "planner/topology", "planner/upgrade", "state"},
+	// An operator for tests, who keeps the keys of CAs.
+	"planner/phases/pki/pkitest":  {"planner/phases/pki"},
 	"planner/executor":            {"state", "planner", "planner/dag"},
 	"planner/planfile":            {"state", "planner", "state/safefile"},
 	"providers":                   {"state", "planner", "providers/snapshots", "state/safefile"},
@@ -88,7 +110,10 @@ var forbidden = []struct {
 }
 
 // pure packages have no clock, randomness, files, network or goroutines.
-var pure = []string{"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/phases", "planner/kubeadm", "planner/adopt"}
+var pure = []string{
+	"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/kubeadm", "planner/adopt",
+	"planner/topology", "planner/provenance", "planner/sensitive", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/preflight", "planner/observe", "planner/etcd", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/pipeline", "planner/maintenance", "planner/record",
+}
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
 
@@ -147,6 +172,56 @@ func TestImportsFollowTheDiagram(t *testing.T) {
 		}
 		if _, listed := allowed[pkg]; !listed && !strings.HasPrefix(pkg, "cmd/") && !strings.HasPrefix(pkg, "providers/ssh/") {
 			t.Errorf("package %s is not in the diagram of imports", pkg)
+		}
+	}
+}
+
+// TestArchitecturePage holds the picture of the planner in docs/architecture.md: each row
+// has the packages that import nothing but rows below it.
+func TestArchitecturePage(t *testing.T) {
+	t.Parallel()
+	rows := map[int][]string{}
+	var row func(pkg string) int
+	row = func(pkg string) int {
+		n := 0
+		for _, imp := range allowed[pkg] {
+			if strings.HasPrefix(imp, "planner") {
+				n = max(n, row(imp)+1)
+			}
+		}
+		return n
+	}
+	top := 0
+	for _, pkg := range pure {
+		if strings.HasPrefix(pkg, "planner") {
+			n := row(pkg)
+			rows[n] = append(rows[n], strings.TrimPrefix(pkg, "planner/"))
+			top = max(top, n)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("<!-- layers -->\n```\n")
+	for n := top; n >= 0; n-- {
+		slices.Sort(rows[n])
+		b.WriteString(strings.Join(rows[n], "   ") + "\n")
+	}
+	b.WriteString("```\n")
+	const page = "../../docs/architecture.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(text), "<!-- layers -->\n")
+	_, after, found := strings.Cut(rest, "<!-- /layers -->")
+	if !found {
+		t.Fatal("docs/architecture.md has no picture")
+	}
+	if want := before + b.String() + "<!-- /layers -->" + after; want != string(text) {
+		if os.Getenv("UPDATE") == "" {
+			t.Fatal("the picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
+		}
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -55,7 +55,7 @@ var exampleNeeds = map[string]func(t *testing.T, o *operator, dir string) (envir
 			t.Fatal(err)
 		}
 		o.mustCA(t, filepath.Join(dir, "etcd"))
-		client := phases.Supply{Name: "client", Certificate: kubeadm.Certificate{CommonName: "kube-apiserver-etcd-client", Usages: []string{"client auth"}}}
+		client := pki.Supply{Name: "client", Certificate: kubeadm.Certificate{CommonName: "kube-apiserver-etcd-client", Usages: []string{"client auth"}}}
 		files := o.cas["ca"].Supply(t, client, simulated, simulated.AddDate(1, 0, 0), nil)
 		if err := os.WriteFile(filepath.Join(dir, "etcd", "client.crt"), files["client.crt"], 0o600); err != nil {
 			t.Fatal(err)

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/phases"
-	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // simulated is when a simulated world begins.
@@ -22,9 +21,9 @@ var simulated = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
 // makeCA makes a CA: NAME.crt and NAME.key.
 func (o *operator) makeCA(t testing.TB, dir, name string) error {
-	ca := phasestest.NewCA(t, name, "ECDSA", simulated.Add(-time.Hour))
+	ca := pkitest.NewCA(t, name, "ECDSA", simulated.Add(-time.Hour))
 	if o.cas == nil {
-		o.cas = map[string]*phasestest.CA{}
+		o.cas = map[string]*pkitest.CA{}
 	}
 	o.cas[name] = ca
 	if err := os.WriteFile(filepath.Join(dir, name+".crt"), ca.Certificate, 0o600); err != nil {
@@ -41,7 +40,7 @@ func (o *operator) supply(t testing.TB, dir, name string, until time.Time, only 
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	for _, s := range phases.Supplies(cfg, "prod") {
+	for _, s := range pki.Supplies(cfg, "prod") {
 		if len(only) > 0 && !slices.Contains(only, s.Name) {
 			continue
 		}

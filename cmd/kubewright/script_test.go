@@ -23,7 +23,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -140,7 +140,7 @@ type operator struct {
 	held        *statefile.Lock
 	states      backend.Backend
 	server      *httptestserver.Server
-	cas         map[string]*phasestest.CA
+	cas         map[string]*pkitest.CA
 }
 
 type operatorKey struct{}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
-	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -169,7 +169,7 @@ func newVault(t *testing.T) *vault {
 	v.renew()
 	v.set("sudo", `"<&>`+marker())
 	v.write("main.hcl", secretsConfig)
-	ca := phasestest.NewCA(t, "canary", "ECDSA", time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC))
+	ca := pkitest.NewCA(t, "canary", "ECDSA", time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC))
 	v.write("ca.crt", string(ca.Certificate))
 	v.set("cakey", string(ca.Key))
 	if err := v.secrets.HideKey("the key of the CA", ca.Key); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
-	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -355,7 +355,7 @@ func TestReadsForeignCAs(t *testing.T) {
 	run := kubeadmtest.Runs()[slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == "1.36.3" && r.Case.Name == "default" })]
 	x := returning{t: t, c: run.Case, golden: golden}
 	host := x.host(run.Case.Founder, golden.Init)
-	ca := phasestest.NewCA(t, "Example", "ECDSA", time.Now())
+	ca := pkitest.NewCA(t, "Example", "ECDSA", time.Now())
 	const pki = "/etc/kubernetes/pki"
 	for _, base := range []string{"/ca", "/front-proxy-ca", "/etcd/ca"} {
 		host.Files[pki+base+".crt"] = state.FileReport{Exists: true, Content: ca.Certificate}

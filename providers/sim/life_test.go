@@ -11,7 +11,11 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -52,13 +56,13 @@ func (l *life) host(_ context.Context, t state.Target) (providers.Host, error) {
 	return l.w.Host(t.Key), nil
 }
 
-func (l *life) observe(destroy bool) *phases.View {
+func (l *life) observe(destroy bool) *topology.Fleet {
 	ctx := context.Background()
-	v := &phases.View{
+	v := &topology.Fleet{
 		Config: l.cfg, Recorded: l.st, Destroy: destroy, Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, ObservedAt: l.w.Now(),
+		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, ObservedAt: l.w.Now(),
 	}
-	for t, q := range phases.Queries(l.cfg, l.st) {
+	for t, q := range observe.Queries(l.cfg, l.st) {
 		r, err := l.w.Host(t.Key).Observe(ctx, q)
 		if err != nil {
 			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error()}
@@ -72,7 +76,7 @@ func (l *life) observe(destroy bool) *phases.View {
 		if err != nil {
 			continue
 		}
-		report, err := api.Observe(ctx, phases.ClusterQuery(l.cfg, l.st, "prod"))
+		report, err := api.Observe(ctx, observe.ClusterQuery(l.cfg, l.st, "prod"))
 		if err != nil {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
@@ -84,16 +88,16 @@ func (l *life) observe(destroy bool) *phases.View {
 		if err != nil {
 			report.EtcdUnobserved = err.Error()
 		}
-		v.Clusters["prod"] = report
+		v.ClusterReports["prod"] = report
 		break
 	}
 	return v
 }
 
-func (l *life) plan(destroy bool) (*phases.View, phases.Result) {
+func (l *life) plan(destroy bool) (*topology.Fleet, topology.Result) {
 	l.t.Helper()
 	v := l.observe(destroy)
-	r, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+	r, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
 	if diags.HasErrors() {
 		for _, d := range diags {
 			l.t.Errorf("%s: %s", d.Summary, d.Detail)
@@ -116,7 +120,7 @@ func (l *life) apply(destroy bool) (int, error) {
 	run := providers.Run{Token: l.st.RunToken, Lineage: l.st.Lineage, Output: func(p state.Pending) (providers.Output, bool) { o, ok := outputs[p]; return o, ok }}
 	for i := range r.Plan.Steps {
 		step := &r.Plan.Steps[i]
-		for t, n := range phases.Identify(v, step).Nodes {
+		for t, n := range record.Identify(v, step).Nodes {
 			l.st.Nodes[t] = n
 		}
 		out, err := p.Perform(context.Background(), step, run, providers.Progress{})
@@ -126,7 +130,7 @@ func (l *life) apply(destroy bool) (int, error) {
 		for name, o := range out {
 			outputs[state.Pending{Step: step.ID.String(), Output: name}] = o
 		}
-		for _, t := range phases.Left(step).Left {
+		for _, t := range objects.Left(step).Left {
 			delete(l.st.Nodes, t)
 		}
 	}
@@ -139,7 +143,7 @@ func (l *life) apply(destroy bool) (int, error) {
 func (l *life) record() {
 	l.t.Helper()
 	v, r := l.plan(false)
-	learned := phases.Record(v, r)
+	learned := record.Record(v, r)
 	s := &state.Snapshot{}
 	known := map[state.Address]bool{}
 	for _, it := range learned.Items {
@@ -208,7 +212,7 @@ func TestANodeLeaves(t *testing.T) {
 	l.cfg.Nodes = slices.DeleteFunc(l.cfg.Nodes, func(n *config.Node) bool { return slices.Contains(gone, n.Address) })
 	l.mustApply()
 	l.mustBeEmpty()
-	report := l.observe(false).Clusters["prod"]
+	report := l.observe(false).ClusterReports["prod"]
 	if len(report.Members) != 2 || len(report.Nodes) != 3 {
 		t.Errorf("%d members, %d nodes", len(report.Members), len(report.Nodes))
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
-	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 )
 
 // adoption is a cluster that real kubeadm makes and kubewright takes over.
@@ -286,7 +286,7 @@ func externalEtcd(s *site, o *lab.KubeadmOptions) {
 // existing sa keys" also where there are none, and then waits for an API server
 // that cannot start).
 func externalCA(s *site, o *lab.KubeadmOptions) {
-	ca := phasestest.NewCA(s.t, "Lab CA", "ECDSA", time.Now().Add(-time.Hour))
+	ca := pkitest.NewCA(s.t, "Lab CA", "ECDSA", time.Now().Add(-time.Hour))
 	s.write("ca.crt", string(ca.Certificate))
 	s.extra = "  certificates {\n    supplied = \"supplied\"\n    ca {\n      certificate = file(\"ca.crt\")\n    }\n  }\n"
 	s.configure()
@@ -330,7 +330,7 @@ func serviceAccountKeys(t testing.TB) (private, public []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return phasestest.EncodeKey(t, key), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	return pkitest.EncodeKey(t, key), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 // mirrored gives the images on the hosts the names that they have in a mirror.

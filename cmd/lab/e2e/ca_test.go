@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/phases"
-	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 )
 
 // TestExternalCA makes clusters below CAs that are not kubewright's: of one the
@@ -105,11 +105,11 @@ func (s *site) write(name, content string) {
 }
 
 // writeCAs makes the three CAs, by the path of their block.
-func (s *site) writeCAs(algorithm string) map[string]*phasestest.CA {
+func (s *site) writeCAs(algorithm string) map[string]*pkitest.CA {
 	s.t.Helper()
-	out := map[string]*phasestest.CA{}
+	out := map[string]*pkitest.CA{}
 	for _, block := range caBlocks {
-		ca := phasestest.NewCA(s.t, "Lab "+block, algorithm, time.Now().Add(-time.Hour))
+		ca := pkitest.NewCA(s.t, "Lab "+block, algorithm, time.Now().Add(-time.Hour))
 		s.write(block+".crt", string(ca.Certificate))
 		s.write(block+".key", string(ca.Key))
 		out["certificates."+block] = ca
@@ -118,7 +118,7 @@ func (s *site) writeCAs(algorithm string) map[string]*phasestest.CA {
 }
 
 // supplies lists what has to be supplied; hosts of the lab bear their nodes' names.
-func (s *site) supplies() []phases.Supply {
+func (s *site) supplies() []pki.Supply {
 	s.t.Helper()
 	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: s.dir})
 	if diags.HasErrors() {
@@ -127,7 +127,7 @@ func (s *site) supplies() []phases.Supply {
 	for _, n := range cfg.Nodes {
 		n.Name = n.Target.Key
 	}
-	return phases.Supplies(cfg, "prod")
+	return pki.Supplies(cfg, "prod")
 }
 
 // clusterBelow is the life of a cluster below given CAs, of whose keys and what

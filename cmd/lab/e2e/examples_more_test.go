@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
-	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 )
 
 // exampleCA writes the CA of an example beside its configuration.
-func (s *site) exampleCA() *phasestest.CA {
+func (s *site) exampleCA() *pkitest.CA {
 	s.t.Helper()
-	ca := phasestest.NewCA(s.t, "Example Kubernetes CA", "ECDSA", time.Now().Add(-time.Hour))
+	ca := pkitest.NewCA(s.t, "Example Kubernetes CA", "ECDSA", time.Now().Add(-time.Hour))
 	s.write("ca.crt", string(ca.Certificate))
 	s.unsigned = true
 	return ca

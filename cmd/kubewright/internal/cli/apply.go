@@ -13,8 +13,11 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -173,14 +176,14 @@ type lesson struct {
 }
 
 func (s *session) lesson() lesson {
-	learned := phases.Record(s.view, s.result)
+	learned := record.Record(s.view, s.result)
 	if s.opts.refreshOnly {
-		learned = phases.Refreshed(s.view, s.result)
+		learned = drift.Refreshed(s.view, s.result)
 	}
 	if s.opts.destroy && s.recorded != nil {
-		learned.Left = append(learned.Left, phases.TakenApart(s.result.Plan, s.recorded).Left...)
+		learned.Left = append(learned.Left, record.TakenApart(s.result.Plan, s.recorded).Left...)
 	}
-	settled := phases.Settled(s.view, s.result.Plan)
+	settled := ownership.Settled(s.view, s.result.Plan)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
 	return lesson{learned, learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange()}
@@ -301,7 +304,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
-		ID: s.runID, Token: s.view.NextRun(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view, s.result.Plan),
+		ID: s.runID, Token: ownership.NextRun(s.view), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: ownership.Settled(s.view, s.result.Plan),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.fleet.world.clock().Busy,
 	})
@@ -344,27 +347,27 @@ func (s *session) wrapUp(ctx context.Context, run *runner, journal *statefile.Jo
 		run.fences.release(ctx)
 		return s.fleet.world.save()
 	}
-	record := func() error {
+	write := func() error {
 		if outcome == nil {
 			return nil
 		}
 		return s.record(context.WithoutCancel(ctx), journal, outcome, hurry)
 	}
 	if hurry {
-		recordErr = record()
+		recordErr = write()
 		return recordErr, letGo()
 	}
 	if err := letGo(); err != nil {
 		return nil, err
 	}
-	return record(), nil
+	return write(), nil
 }
 
 // showCertificateKeys shows, this once, the keys that were generated for
 // uploaded certificates: nobody could use them otherwise. They are kept nowhere.
 func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 	for _, c := range s.config.Clusters {
-		if key, ok := outcome.Outputs.Lookup(phases.CertificateKeyOf(c.Label)); ok && s.lines == nil {
+		if key, ok := outcome.Outputs.Lookup(objects.CertificateKeyOf(c.Label)); ok && s.lines == nil {
 			view.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.options())
 		}
 	}
@@ -376,7 +379,7 @@ func (s *session) takenApart(st *state.State) (*state.State, error) {
 		st.Clusters, st.Items, st.Unseen = nil, nil, nil
 		return st, nil
 	}
-	learned := phases.TakenApart(s.result.Plan, st)
+	learned := record.TakenApart(s.result.Plan, st)
 	return statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 }
 
@@ -451,7 +454,7 @@ func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *execu
 	if diags, err := look(ctx); err != nil || diags.HasErrors() {
 		return st, s.unseen(outcome, diags, err), nil
 	}
-	learned := phases.Record(s.view, s.result)
+	learned := record.Record(s.view, s.result)
 	st, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 	if err == nil && outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 && !s.wasLeftAlone(done.Plan) {
 		err = s.screen().notConverged(s.result.Plan)

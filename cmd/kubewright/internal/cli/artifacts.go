@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config/artifacts"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -20,7 +20,7 @@ func (a *app) unfit(cfg *config.Config, wrong diag.Diagnostics, needed bool) dia
 	if cfg == nil {
 		return nil
 	}
-	diags := phases.Check(cfg, wrong...)
+	diags := pipeline.Check(cfg, wrong...)
 	if needed {
 		diags = append(diags, a.readArtifacts(cfg)...)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -83,7 +83,7 @@ func asked(recorded string, first int, planes []askedPlane) []string {
 			open: func(context.Context) (providers.Host, error) { return host, nil },
 		})
 	}
-	v := &phases.View{Config: cfg, Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}}
+	v := &topology.Fleet{Config: cfg, ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}}
 	if recorded != "" {
 		v.Recorded = &state.State{Clusters: map[string]*state.RecordedCluster{"prod": {CA: recorded}}}
 	}

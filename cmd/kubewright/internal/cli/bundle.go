@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts"
@@ -16,9 +14,10 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/providers/bundle"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 // bundleOptions are the flags of bundle.
@@ -150,7 +149,7 @@ func (a *app) bundled(ctx context.Context, o bundleOptions, args []string) (*con
 		return nil, err // asked for a variable, and interrupted
 	}
 	if !diags.HasErrors() {
-		diags = append(diags, phases.Check(cfg)...)
+		diags = append(diags, pipeline.Check(cfg)...)
 	}
 	a.sources = a.sourceText
 	if err := a.failed(diags); err != nil {

@@ -6,12 +6,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) certificatesCommand() *cobra.Command {
@@ -39,13 +38,13 @@ func (a *app) certificates(ctx context.Context, o planOptions, asJSON bool) erro
 		return err
 	}
 	defer s.close()
-	s.fleet.ask(phases.CertificateQueries(s.config, s.recorded))
+	s.fleet.ask(record.CertificateQueries(s.config, s.recorded))
 	v := s.look(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	v.ObservedAt = s.fleet.world.clock().Now()
-	list := phases.Certificates(v)
+	list := record.Certificates(v)
 	if asJSON {
 		err = view.CertificatesJSON(a.Stdout, list)
 	} else {

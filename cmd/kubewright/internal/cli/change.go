@@ -7,7 +7,9 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/pflag"
 )
@@ -30,15 +32,15 @@ func (o *changeOptions) given() bool {
 // changeFlags adds the flags of changeOptions that speak of targets.
 func (o *changeOptions) changeFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
-	f.StringArrayVar(&o.replace, phases.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")
-	f.StringArrayVar(&o.accept, phases.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is meant to be another machine, or a reinstalled one (repeatable)")
-	f.StringArrayVar(&o.forget, phases.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
+	f.StringArrayVar(&o.replace, topology.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")
+	f.StringArrayVar(&o.accept, topology.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is meant to be another machine, or a reinstalled one (repeatable)")
+	f.StringArrayVar(&o.forget, topology.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
 }
 
 // replaced sorts out what is to be replaced: addresses of nodes, and CAs.
-func (o *changeOptions) replaced() (nodes []string, cas []phases.Rotation) {
+func (o *changeOptions) replaced() (nodes []string, cas []topology.Rotation) {
 	for _, a := range o.replace {
-		if r, ok := phases.ParseRotation(a); ok {
+		if r, ok := rotation.ParseRotation(a); ok {
 			cas = append(cas, r)
 		} else {
 			nodes = append(nodes, a)
@@ -77,7 +79,7 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 
 // rotated says of a cluster that is to be replaced which parts of it can be.
 func rotated(flag string, t state.Target) string {
-	if flag != phases.ReplaceFlag || t.Type != state.TypeCluster {
+	if flag != topology.ReplaceFlag || t.Type != state.TypeCluster {
 		return ""
 	}
 	return fmt.Sprintf(" Of a cluster a CA can be replaced, as in -%s=%s/ca.", flag, t)
@@ -85,7 +87,7 @@ func rotated(flag string, t state.Target) string {
 
 // departed says of a flag that takes nodes out why a node may be unknown.
 func departed(flag string) string {
-	if flag != phases.ForgetUnreachableFlag {
+	if flag != topology.ForgetUnreachableFlag {
 		return ""
 	}
 	return " One that has left already needs the flag no more."
@@ -112,11 +114,11 @@ func (s *session) passOver() diag.Diagnostics {
 	}
 	s.opts.forget = slices.DeleteFunc(slices.Clone(s.opts.forget), func(a string) bool {
 		t, err := state.ParseTarget(a)
-		return err == nil && left(phases.ForgetUnreachableFlag, a, t)
+		return err == nil && left(topology.ForgetUnreachableFlag, a, t)
 	})
 	for flag, addresses := range map[string][]string{"target": s.opts.targets, "exclude": s.opts.excludes} { // of which only one is given
 		for _, a := range addresses {
-			if sel, err := planner.ParseSelector(a, phases.Names()); err == nil {
+			if sel, err := planner.ParseSelector(a, pipeline.Names()); err == nil {
 				left(flag, a, sel.Target)
 			}
 		}
@@ -128,12 +130,12 @@ func (s *session) passOver() diag.Diagnostics {
 }
 
 // change tells a view what the flags say of single nodes.
-func (s *session) change(v *phases.View) error {
+func (s *session) change(v *topology.Fleet) error {
 	var diags diag.Diagnostics
 	nodes, cas := s.opts.replaced()
-	v.Replace, v.Rotate = s.targetsOf(phases.ReplaceFlag, nodes, &diags), cas
-	v.AcceptNewHost = s.targetsOf(phases.AcceptNewHostFlag, s.opts.accept, &diags)
-	v.ForgetUnreachable = s.targetsOf(phases.ForgetUnreachableFlag, s.opts.forget, &diags)
+	v.Replace, v.Rotate = s.targetsOf(topology.ReplaceFlag, nodes, &diags), cas
+	v.AcceptNewHost = s.targetsOf(topology.AcceptNewHostFlag, s.opts.accept, &diags)
+	v.ForgetUnreachable = s.targetsOf(topology.ForgetUnreachableFlag, s.opts.forget, &diags)
 	v.RefreshOnly = s.opts.refreshOnly
 	return s.failed(diags)
 }
@@ -142,7 +144,7 @@ func (s *session) change(v *phases.View) error {
 func (s *session) selectors(flag string, addresses []string, diags *diag.Diagnostics) []planner.Selector {
 	var out []planner.Selector
 	for _, a := range addresses {
-		sel, err := planner.ParseSelector(a, phases.Names())
+		sel, err := planner.ParseSelector(a, pipeline.Names())
 		if err != nil {
 			diags.Append(diag.Errorf("Unknown target", "-%s=%s: %v.%s", flag, a, err, didYouMean("", a, selectable(s.known()))))
 			continue
@@ -178,11 +180,11 @@ func (o planOptions) fits() error {
 	case o.refreshOnly && o.destroy:
 		return fmt.Errorf("-refresh-only changes no host, and -destroy takes all of them apart: give one of them")
 	case o.refreshOnly && len(o.replace)+len(o.forget)+len(o.accept) > 0:
-		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag)
+		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag)
 	case o.destroy && len(o.replace)+len(o.forget)+len(o.accept) > 0:
 		return fmt.Errorf("-%s, -%s and -%s are about single nodes and CAs of clusters that live on, and a destroy takes all of them apart. "+
 			"To take out one node, remove its block or its key; to leave out hosts that do not answer, give -%s",
-			phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag, phases.AllowUnreachableFlag)
+			topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag, topology.AllowUnreachableFlag)
 	case o.destroy && o.generateOut != "":
 		return fmt.Errorf("-destroy takes everything apart, and -%s describes what is to stay: give one of them", generateFlag)
 	case len(o.targets) > 0 && len(o.excludes) > 0:

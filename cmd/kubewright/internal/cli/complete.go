@@ -3,12 +3,12 @@ package cli
 import (
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 // completeParts lets the shell complete what restricts a plan. The flags are
@@ -20,10 +20,10 @@ func (a *app) completeParts(cmd *cobra.Command) {
 		}
 	}
 	_ = cmd.RegisterFlagCompletionFunc("target", fixed(a.completions))
-	for _, flag := range []string{"exclude", phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag} {
+	for _, flag := range []string{"exclude", topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, fixed(a.completions))
 	}
-	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(phases.Names))
+	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(pipeline.Names))
 }
 
 // completions are those of -target, as far as configuration and the state in this folder
@@ -58,7 +58,7 @@ func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra
 // selectable is all that -target takes alone: phases, clusters, addons, nodes,
 // and blocks of nodes.
 func selectable(targets []state.Target) []string {
-	out := phases.Names()
+	out := pipeline.Names()
 	for _, t := range targets {
 		out = append(out, t.String())
 		if t.Type == state.TypeNode && t.Keyed {

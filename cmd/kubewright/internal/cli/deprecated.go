@@ -7,14 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
 )
 
 // deprecated asks every API server of the member's cluster which deprecated APIs
 // it was asked for, where the cluster is to get another minor version.
 func (o *observer) deprecated(ctx context.Context, m *member, cas []string, report *state.ClusterReport) {
-	if !phases.AsksForDeprecated(o.view.Config, m.cluster, report.Version) {
+	if !upgrade.AsksForDeprecated(o.view.Config, m.cluster, report.Version) {
 		return
 	}
 	var mu sync.Mutex

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/coredump"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -65,8 +66,8 @@ type Env struct {
 // System is the environment of a real process, which writes no core dump from here on
 // unless GOTRACEBACK=crash asks for one.
 func System(args []string) *Env {
-	if !wantsCoreDump(os.Getenv) {
-		noCoreDump()
+	if !coredump.Wanted(os.Getenv) {
+		coredump.Forbid()
 	}
 	dir, err := os.Getwd()
 	if err != nil {

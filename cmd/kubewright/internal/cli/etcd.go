@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) etcdCommand() *cobra.Command {
@@ -86,7 +87,7 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 				return err
 			}
 			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
-				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: phases.SnapshotsKept, Quota: e.quota}
+				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: etcd.SnapshotsKept, Quota: e.quota}
 				path := out
 				if path != "" {
 					path = a.named(path)
@@ -125,12 +126,12 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 			"disarmed when all are done.",
 		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve\n  kubewright etcd defragment -approve=3a2816c5be94cc61",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			make := func(v *phases.View, header planner.Plan, options planner.Options) (phases.Result, diag.Diagnostics) {
+			make := func(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
 				c, which := chosenCluster(v.Config, first(args), byArgument)
 				if which != nil {
-					return phases.Result{}, diag.Diagnostics{which}
+					return topology.Result{}, diag.Diagnostics{which}
 				}
-				return phases.Defragment(v, header, options, c.Label)
+				return maintenance.Defragment(v, header, options, c.Label)
 			}
 			return a.carryOut(cmd.Context(), o, by, "etcd defragment", func(s *session) {
 				s.planner, s.command = make, strings.TrimSpace("etcd defragment "+state.ShellWords(args...))
@@ -220,7 +221,7 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 		return &diagError{diag.Diagnostics{which}}
 	}
 	if c.Etcd.External != nil {
-		return &diagError{phases.RefuseExternalEtcd(c)}
+		return &diagError{maintenance.RefuseExternalEtcd(c)}
 	}
 	label := c.Label
 	s.fleet.only(func(m *member) bool { return m.plane && m.cluster == label })
@@ -243,11 +244,11 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 				return slices.DeleteFunc(s.others(t), func(o state.Target) bool { return s.view.OtherEtcd(label, o) })
 			}
 			defer p.Close()
-			err := do(ctx, etcdOf{label, m.target, p, phases.EtcdQuota(c.Etcd.Args)})
+			err := do(ctx, etcdOf{label, m.target, p, etcd.EtcdQuota(c.Etcd.Args)})
 			if providers.Silent(err) {
 				err = &etcdError{err}
 			}
-			a.print(phases.AstrayEtcds(s.view, label))
+			a.print(etcd.AstrayEtcds(s.view, label))
 			return errors.Join(err, s.fleet.world.save())
 		}
 	}

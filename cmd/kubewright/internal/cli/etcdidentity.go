@@ -39,11 +39,11 @@ func (o *observer) ownEtcd(ctx context.Context, m *member, r *state.Report) {
 // shows only when all hosts have answered.
 func (o *observer) correct(ctx context.Context) {
 	for label := range o.asked {
-		strays := o.view.StrayEtcds(label)
+		strays := o.view.ForeignEtcds(label)
 		if len(strays) == 0 {
 			continue
 		}
-		delete(o.view.Clusters, label)
+		delete(o.view.ClusterReports, label)
 		for _, m := range o.members {
 			r := o.view.Reports[m.target]
 			if _, answers := o.view.Etcds[m.target]; m.cluster != label || !answers || slices.Contains(strays, m.target) || r == nil {
@@ -55,7 +55,7 @@ func (o *observer) correct(ctx context.Context) {
 				continue
 			}
 			o.deprecated(ctx, m, o.identity(m, r), report)
-			o.view.Clusters[label] = report
+			o.view.ClusterReports[label] = report
 			delete(o.view.ClusterErrors, label)
 			break
 		}

@@ -6,8 +6,11 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -65,7 +68,7 @@ func findingsCode(list diag.Diagnostics) int {
 	switch {
 	case len(list) == 0:
 		return exitError
-	case !slices.ContainsFunc(list, not(phases.Unreachable)):
+	case !slices.ContainsFunc(list, not(pipeline.Unreachable)):
 		return exitUnreachable
 	case !slices.ContainsFunc(list, not(refused)):
 		return exitRefused
@@ -76,7 +79,7 @@ func findingsCode(list diag.Diagnostics) int {
 // refused tells that a gate or a policy refuses a plan, or that it is not the one
 // which was approved or saved, because something has changed since.
 func refused(d *diag.Diagnostic) bool {
-	return phases.Refused(d) || slices.Contains([]string{policyRefuses, planIsStale, anotherPlan, notAuthentic, notApproved}, d.Summary)
+	return etcd.Refused(d) || slices.Contains([]string{policyRefuses, planIsStale, anotherPlan, notAuthentic, notApproved}, d.Summary)
 }
 
 // outcomeCode is the exit code of a run of which something is left to do: that
@@ -112,7 +115,7 @@ func (s *session) whole(err error) error {
 func (s *session) changesCode() int {
 	p := s.result.Plan
 	switch {
-	case s.outputsChange(), !p.RefreshOnly && len(phases.Unremembered(s.view)) > 0:
+	case s.outputsChange(), !p.RefreshOnly && len(ownership.Unremembered(s.view)) > 0:
 		return exitChanges
 	case p.Empty() && len(p.Withheld) > 0:
 		return exitUnreachable
@@ -132,7 +135,7 @@ func onlyDrift(p *planner.Plan) bool {
 	if _, _, destroy := p.Counts(); destroy > 0 {
 		return false // who leaves has steps and no changes
 	}
-	if slices.ContainsFunc(p.Steps, phases.OfRotation) {
+	if slices.ContainsFunc(p.Steps, rotation.OfRotation) {
 		return false // what brings files that are no items has steps and no changes either
 	}
 	return len(p.Changes) > 0 && len(p.Moved) == 0 &&

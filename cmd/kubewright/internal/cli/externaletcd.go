@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -16,9 +17,9 @@ import (
 // externalEtcds looks at the external etcds on which clusters are to be founded.
 // The files by which they are reached came with the look at the host.
 func (o *observer) externalEtcds(ctx context.Context) {
-	for _, q := range phases.ExternalEtcdQueries(o.view.Config, o.view.Recorded, o.view.Reports) {
+	for _, q := range etcd.ExternalEtcdQueries(o.view.Config, o.view.Recorded, o.view.Reports) {
 		if o.view.ExternalEtcds == nil {
-			o.view.ExternalEtcds = map[string]*phases.ExternalEtcd{}
+			o.view.ExternalEtcds = map[string]*topology.ExternalEtcd{}
 		}
 		o.view.ExternalEtcds[q.Cluster.Label] = o.externalEtcd(ctx, q)
 	}
@@ -26,12 +27,12 @@ func (o *observer) externalEtcds(ctx context.Context) {
 
 // externalEtcd looks at one. What keeps it from being looked at, whatever it is, is
 // told: nothing may be founded on an etcd of which nothing is known.
-func (o *observer) externalEtcd(ctx context.Context, q phases.ExternalEtcdQuery) *phases.ExternalEtcd {
+func (o *observer) externalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) *topology.ExternalEtcd {
 	report, err := o.askExternalEtcd(ctx, q)
-	return &phases.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}
+	return &topology.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}
 }
 
-func (o *observer) askExternalEtcd(ctx context.Context, q phases.ExternalEtcdQuery) (state.ExternalEtcdReport, error) {
+func (o *observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) (state.ExternalEtcdReport, error) {
 	host, err := o.Host(ctx, q.Via)
 	if err != nil {
 		return state.ExternalEtcdReport{}, err

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -27,7 +27,7 @@ func TestExternalEtcdThatCannotBeAsked(t *testing.T) {
 			report.Marks = &state.Marks{Format: 1, Lineage: "l1", Cluster: "prod", Node: cp, Founder: true}
 			recorded = &state.State{Lineage: "l1", Clusters: map[string]*state.RecordedCluster{"prod": {CA: "abc"}}}
 		}
-		v := &phases.View{Config: cfg, Recorded: recorded, Reports: map[state.Target]*state.Report{cp: report}}
+		v := &topology.Fleet{Config: cfg, Recorded: recorded, Reports: map[state.Target]*state.Report{cp: report}}
 		o := observer{view: v, fleet: &fleet{members: []*member{{
 			target: cp, open: func(context.Context) (providers.Host, error) { return nil, lost },
 		}}}}

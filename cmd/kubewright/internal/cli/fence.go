@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/providers"
 )
 
@@ -39,7 +40,7 @@ func (s *session) newFences(p *providers.Performer, lineage string) *fences {
 		}
 		f.all[label] = &providers.Fence{
 			Through: p.Through, Clock: s.fleet.world.clock(), Dead: s.ended.ID,
-			Mine: providers.Lease{Name: leaseName, Lineage: lineage, Run: s.runID, Who: s.Who, Token: s.view.NextRun()},
+			Mine: providers.Lease{Name: leaseName, Lineage: lineage, Run: s.runID, Who: s.Who, Token: ownership.NextRun(s.view)},
 		}
 	}
 	return f
@@ -51,7 +52,7 @@ func (f *fences) claim(ctx context.Context) error {
 		if !f.writable(label) {
 			continue
 		}
-		if err := fence.Hold(ctx, f.session.view.Seat(label)); err != nil {
+		if err := fence.Hold(ctx, f.session.view.Primary(label)); err != nil {
 			return err
 		}
 	}
@@ -62,11 +63,11 @@ func (f *fences) claim(ctx context.Context) error {
 // one with an alarm keeps no lease, and nothing is done then but what helps
 // against the alarm.
 func (f *fences) writable(label string) bool {
-	return f.session.view.Clusters[label] != nil && !f.alarmed(label)
+	return f.session.view.ClusterReports[label] != nil && !f.alarmed(label)
 }
 
 func (f *fences) alarmed(label string) bool {
-	report := f.session.view.Clusters[label]
+	report := f.session.view.ClusterReports[label]
 	return report != nil && planner.Alarmed(report.Members) != ""
 }
 
@@ -74,10 +75,10 @@ func (f *fences) alarmed(label string) bool {
 func (f *fences) before(ctx context.Context, step *planner.Step) error {
 	label := f.session.clusterLabel(step)
 	fence := f.all[label]
-	if fence == nil || f.alarmed(label) || f.session.view.Clusters[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
+	if fence == nil || f.alarmed(label) || f.session.view.ClusterReports[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
 		return nil
 	}
-	via := f.session.view.Seat(label)
+	via := f.session.view.Primary(label)
 	if !step.Via.IsZero() {
 		via = step.Via
 	}
@@ -115,7 +116,7 @@ func (f *fences) release(ctx context.Context) {
 	defer cancel()
 	f.session.buried = true
 	for label, fence := range f.all {
-		fence.Bury(ctx, f.session.view.Seat(label))
+		fence.Bury(ctx, f.session.view.Primary(label))
 		fence.Release(ctx)
 	}
 }

@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
 	"github.com/kubewright/kubewright/state"
@@ -45,7 +49,7 @@ type fleet struct {
 	// replace are the nodes that are to leave their clusters and to join again.
 	replace []state.Target
 	// rotate are the CAs and keys to replace by new ones.
-	rotate []phases.Rotation
+	rotate []topology.Rotation
 	// answered is told of each host that was looked at, or could not be.
 	answered func(state.Target)
 }
@@ -79,7 +83,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	}
 	f := &fleet{world: w, now: a.Now, answered: func(state.Target) {}}
 	seen := map[state.Target]bool{}
-	queries := phases.Queries(cfg, recorded)
+	queries := observe.Queries(cfg, recorded)
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
 		c := n.Connection
@@ -95,7 +99,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	if recorded == nil {
 		return f, nil
 	}
-	forgotten := phases.Forgotten(cfg, recorded)
+	forgotten := ownership.Forgotten(cfg, recorded)
 	for t, n := range recorded.Nodes {
 		if seen[t] || slices.Contains(forgotten, t) {
 			continue
@@ -164,11 +168,11 @@ func (f *fleet) Host(ctx context.Context, t state.Target) (providers.Host, error
 
 // observe looks at all hosts at once and, as soon as a cluster's first control
 // plane has answered, at its API and etcd through that one.
-func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state.State) *phases.View {
-	v := &phases.View{
+func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state.State) *topology.Fleet {
+	v := &topology.Fleet{
 		Config: cfg, Recorded: recorded,
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
+		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
 	}
 	o := observer{fleet: f, view: v, asked: map[string]bool{}}
 	for _, m := range f.members {
@@ -192,7 +196,7 @@ type observer struct {
 	*fleet
 	wait  sync.WaitGroup
 	mu    sync.Mutex
-	view  *phases.View
+	view  *topology.Fleet
 	asked map[string]bool
 }
 
@@ -318,7 +322,7 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 		o.view.ClusterErrors[m.cluster] = err.Error()
 		return
 	}
-	o.view.Clusters[m.cluster] = report
+	o.view.ClusterReports[m.cluster] = report
 }
 
 // identity are the CAs by which the member's cluster is known: the recorded one, and
@@ -351,8 +355,8 @@ func (o *observer) cas(m *member, r *state.Report) []string {
 }
 
 // seen is a view of one host alone.
-func (o *observer) seen(m *member, r *state.Report) *phases.View {
-	return &phases.View{Config: o.view.Config, Reports: map[state.Target]*state.Report{m.target: r}}
+func (o *observer) seen(m *member, r *state.Report) *topology.Fleet {
+	return &topology.Fleet{Config: o.view.Config, Reports: map[state.Target]*state.Report{m.target: r}}
 }
 
 func overlap(a, b []string) bool {
@@ -365,8 +369,8 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 		return nil, err
 	}
 	seat := o.seat(m, r)
-	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
-	q.TokenSecrets = phases.AsksForTokens(o.view.Config, m.cluster, o.rotate, r)
+	q := observe.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
+	q.TokenSecrets = rotation.AsksForTokens(o.view.Config, m.cluster, o.rotate, r)
 	var report *state.ClusterReport
 	var apiErr error
 	var members []state.EtcdMember
@@ -436,8 +440,8 @@ func (o *observer) withEtcd(ctx context.Context, h providers.Host, seat provider
 
 // proveServing asks the API servers themselves that the API does not show as ready.
 func (o *observer) proveServing(ctx context.Context) {
-	for label, report := range o.view.Clusters {
-		for t, name := range o.view.Unproved(label) {
+	for label, report := range o.view.ClusterReports {
+		for t, name := range pipeline.Unproved(o.view, label) {
 			m, r := o.member(t), o.view.Reports[t]
 			if m == nil || r == nil {
 				continue
@@ -461,7 +465,7 @@ func (o *observer) proveServing(ctx context.Context) {
 // seat is how the member's own API server and etcd are reached.
 func (o *observer) seat(m *member, r *state.Report) providers.Seat {
 	c := o.view.Config.Cluster(m.cluster)
-	seat := providers.Seat{API: config.JoinHostPort(m.address, phases.APIPort(c, r))}
+	seat := providers.Seat{API: config.JoinHostPort(m.address, ownership.APIPort(c, r))}
 	if c != nil {
 		seat.Folder = c.Certificates.Dir
 	}

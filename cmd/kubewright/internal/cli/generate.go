@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
@@ -114,7 +114,7 @@ func (s *session) writeGenerated(ctx context.Context, name string, text []byte) 
 	if err == nil {
 		var cfg *config.Config
 		if cfg, diags = s.loadFolder(ctx, false); !diags.HasErrors() {
-			diags = append(diags, phases.Check(cfg)...)
+			diags = append(diags, pipeline.Check(cfg)...)
 		}
 	}
 	if err == nil && !diags.HasErrors() {

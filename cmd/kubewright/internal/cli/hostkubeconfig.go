@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/kubeconfig"
@@ -21,18 +21,18 @@ import (
 // adminAccess returns the credentials in a control plane's admin.conf, and whether its
 // server is the endpoint of the last apply, from which the configuration moves away.
 func (s *session) adminAccess(ctx context.Context, c *config.Cluster, t state.Target, h providers.Host) (a providers.ClientAccess, moving bool, err error) {
-	a, err = s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
+	a, err = s.fleet.world.issuer().ReadKubeconfig(ctx, h, pki.AdminKubeconfig)
 	if foreign := (*kubeconfig.ForeignError)(nil); errors.As(err, &foreign) {
-		return a, false, refusedFile(c, t, phases.AdminKubeconfig, "%s. Neither kubeadm nor kubewright writes that there, and a client would run a program, open a file or call another server because of it. "+
+		return a, false, refusedFile(c, t, pki.AdminKubeconfig, "%s. Neither kubeadm nor kubewright writes that there, and a client would run a program, open a file or call another server because of it. "+
 			"Find out who did. To have the file made again, move it away on that host and run kubewright apply.", foreign)
 	}
 	if err != nil {
 		return a, false, err
 	}
-	server, applied := phases.AdminServers(s.config, s.recorded, c.Label)
+	server, applied := pki.AdminServers(s.config, s.recorded, c.Label)
 	moving = a.Server != server
 	if moving && !slices.Contains(applied, a.Server) {
-		return a, false, refusedFile(c, t, phases.AdminKubeconfig, "it names the server %q, and the cluster's endpoint is %s. kubewright plan shows the difference, and kubewright apply sets it right.", a.Server, server)
+		return a, false, refusedFile(c, t, pki.AdminKubeconfig, "it names the server %q, and the cluster's endpoint is %s. kubewright plan shows the difference, and kubewright apply sets it right.", a.Server, server)
 	}
 	return a, moving, nil
 }
@@ -48,9 +48,9 @@ type authorities struct{ own, next []state.CertificateInfo }
 
 // authoritiesOn returns the CAs of a cluster on a host, with the report that has them.
 func (s *session) authoritiesOn(ctx context.Context, c *config.Cluster, h providers.Host) (authorities, *state.Report, error) {
-	ca, next := phases.CAFile(c), phases.NextCAFile(c)
+	ca, next := pki.CAFile(c), pki.NextCAFile(c)
 	r, err := h.Observe(ctx, state.Query{Files: []state.FileQuery{
-		{Path: ca, Read: state.ReadCertificate}, {Path: next, Read: state.ReadCertificate}, {Path: phases.AdminKubeconfig, Read: state.ReadKubeconfig},
+		{Path: ca, Read: state.ReadCertificate}, {Path: next, Read: state.ReadCertificate}, {Path: pki.AdminKubeconfig, Read: state.ReadKubeconfig},
 	}})
 	if err != nil {
 		return authorities{}, nil, err
@@ -82,7 +82,7 @@ func (s *session) trustworthy(ctx context.Context, c *config.Cluster, t state.Ta
 			continue
 		case !shown.hold(ca.KeyDigest):
 			return refusedFile(c, t, file, "it trusts a CA %q (SHA-256 of its key %s), which is neither recorded nor in %s. Find out who added it. To have the file made again, move it away on that host and run kubewright apply.",
-				ca.CommonName, ca.KeyDigest, phases.CAFile(c))
+				ca.CommonName, ca.KeyDigest, pki.CAFile(c))
 		}
 		for _, n := range s.config.NodesOf(c.Label, config.ControlPlane) {
 			if n.Target == t {

@@ -12,17 +12,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
 )
 
 // importOptions are the flags of import.
@@ -193,7 +193,7 @@ func (s *session) take(name string, text []byte) error {
 	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: dir, ToolVersion: Version})
 	s.sources = func(string) []byte { return text }
 	if !diags.HasErrors() {
-		diags = append(diags, phases.Check(cfg)...)
+		diags = append(diags, pipeline.Check(cfg)...)
 	}
 	if diags.HasErrors() {
 		diags = undescribed(diags, s.sources)
@@ -266,7 +266,7 @@ func (s *session) adopted(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	v.ObservedAt = s.fleet.world.clock().Now()
-	learned, diags := phases.Adopt(v, []string{s.config.Clusters[0].Label})
+	learned, diags := record.Adopt(v, []string{s.config.Clusters[0].Label})
 	if err := s.refused(diags); err != nil {
 		return nil, err
 	}
@@ -274,12 +274,12 @@ func (s *session) adopted(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	v.Key, s.recorded = s.key(), v.Recorded
-	result, diags := phases.Plan(v, s.header(), planner.Options{})
+	result, diags := pipeline.Plan(v, s.header(), planner.Options{})
 	if err := s.refused(diags); err != nil {
 		return nil, err
 	}
 	s.view, s.result = v, result
-	return statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: phases.Record(v, result)}})
+	return statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: record.Record(v, result)}})
 }
 
 // keep writes the configuration, and then the state that belongs to it.

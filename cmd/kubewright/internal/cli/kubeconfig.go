@@ -13,16 +13,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	clusterpki "github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/safefile"
+	"github.com/spf13/cobra"
 )
 
 // kubeconfigOptions are the flags of the command.
@@ -119,7 +118,7 @@ func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	if names.Context == "" {
 		names.Context = names.User
 	}
-	server, _ := phases.AdminServers(s.config, s.recorded, c.Label)
+	server, _ := clusterpki.AdminServers(s.config, s.recorded, c.Label)
 	names.Server = cmp.Or(names.Server, server)
 	if got, err = s.fetchKubeconfig(ctx, c, o); err == nil {
 		got.content, err = pki.Write(got.access, names)
@@ -161,7 +160,7 @@ func (f fetched) warnings(c *config.Cluster, server string) diag.Diagnostics {
 	}
 	if f.ended {
 		diags.Append(diag.Warningf("Certificate has ended", "The administrator's certificate, in %s on %s, ended on %s: no API server believes it any more. "+
-			"kubewright plan shows how it is renewed; apply that, and run the same command again.", phases.AdminKubeconfig, f.from, printedTime(f.until)).At(c.Source).For(state.ClusterTarget(c.Label)))
+			"kubewright plan shows how it is renewed; apply that, and run the same command again.", clusterpki.AdminKubeconfig, f.from, printedTime(f.until)).At(c.Source).For(state.ClusterTarget(c.Label)))
 	}
 	return diags
 }
@@ -208,7 +207,7 @@ func (s *session) fetchKubeconfig(ctx context.Context, c *config.Cluster, o kube
 	contents := map[string]state.Secret{}
 	if o.user != "" {
 		var err error
-		if op, err = phases.ClientKubeconfig(s.config, c.Label, o.user, o.groups, o.validity); err != nil {
+		if op, err = clusterpki.ClientKubeconfig(s.config, c.Label, o.user, o.groups, o.validity); err != nil {
 			return fetched{}, err
 		}
 		for _, r := range planner.References(op) {
@@ -241,7 +240,7 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	if err != nil {
 		return fetched{}, err
 	}
-	ca := phases.CAFile(c)
+	ca := clusterpki.CAFile(c)
 	shown, r, err := s.authoritiesOn(ctx, c, h)
 	if err != nil {
 		return fetched{}, err
@@ -255,7 +254,7 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	}
 	now := s.fleet.world.clock().Now()
 	signer, got := certs[0].KeyDigest, fetched{from: t}
-	switch k := r.Files[phases.AdminKubeconfig].Kubeconfig; {
+	switch k := r.Files[clusterpki.AdminKubeconfig].Kubeconfig; {
 	case op.CommonName != "":
 		got.until = now.Add(op.Validity)
 	case k != nil && k.Client != nil:
@@ -266,7 +265,7 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	}
 	source := ca // what the credentials are from
 	if op.CommonName == "" {
-		source = phases.AdminKubeconfig
+		source = clusterpki.AdminKubeconfig
 		got.access, got.moving, err = s.adminAccess(ctx, c, t, h)
 	} else {
 		if d := outlives(certs[0], ca, op.Validity, now); d != nil {

@@ -9,19 +9,18 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The log is asked for as Terraform's is, with TF_LOG and TF_LOG_PATH.
@@ -142,7 +141,7 @@ func (s *session) logPlan() {
 }
 
 // logLooked tells of the hosts that could not be looked at.
-func (s *session) logLooked(v *phases.View) *phases.View {
+func (s *session) logLooked(v *topology.Fleet) *topology.Fleet {
 	for _, m := range s.fleet.members {
 		if u, dark := v.Unobserved[m.target]; dark {
 			s.log.Warn("host not observed", "node", m.target.String(), "reason", u.Reason)

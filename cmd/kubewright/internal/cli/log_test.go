@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -68,7 +68,7 @@ func TestLogHidesWhatTheRunMade(t *testing.T) {
 	log.Hide(state.NewRedactor([]string{"hunter22"}))
 	a := &app{Env: &Env{}, log: log}
 	w := a.logged(telltale{})
-	s := &session{app: a, fleet: &fleet{world: w}, view: &phases.View{}, config: &config.Config{}, store: &statefile.Store{}}
+	s := &session{app: a, fleet: &fleet{world: w}, view: &topology.Fleet{}, config: &config.Config{}, store: &statefile.Store{}}
 	p := s.newPerformer()
 	p.Host = func(ctx context.Context, _ state.Target) (providers.Host, error) {
 		return w.open(ctx, config.Connection{}, "10.0.0.1")

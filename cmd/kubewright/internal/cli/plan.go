@@ -9,7 +9,8 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -40,8 +41,8 @@ func (a *app) planFlags(o *planOptions, cmd *cobra.Command) {
 	f.StringArrayVar(&o.targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
 	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
 	o.changeFlags(f)
-	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
-	f.BoolVar(&o.allowOlderState, phases.AllowOlderStateFlag, false, "go on with a state that is older than the last run its hosts have seen")
+	f.BoolVar(&o.allowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
+	f.BoolVar(&o.allowOlderState, ownership.AllowOlderStateFlag, false, "go on with a state that is older than the last run its hosts have seen")
 	a.completeParts(cmd)
 }
 
@@ -149,7 +150,7 @@ func (a *app) flagsToRepeat(o planOptions) []string {
 		out = append(out, "state="+a.statePath)
 	}
 	if o.allowOlderState {
-		out = append(out, phases.AllowOlderStateFlag+"=true")
+		out = append(out, ownership.AllowOlderStateFlag+"=true")
 	}
 	for _, v := range o.vars {
 		if v.File != "" {

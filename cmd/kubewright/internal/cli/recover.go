@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) stateRecoverCommand() *cobra.Command {
@@ -56,18 +55,18 @@ func (a *app) recover(ctx context.Context, o planOptions) error {
 func (s *session) recovered(ctx context.Context) (*state.State, error) {
 	v := s.fleet.observe(ctx, s.config, nil)
 	v.ObservedAt = s.fleet.world.clock().Now()
-	st, diags := phases.Recover(v)
+	st, diags := record.Recover(v)
 	if err := s.failed(diags); err != nil {
 		return nil, err
 	}
 	st.ToolVersion, st.FingerprintKey = Version, newFingerprintKey()
 	v.Recorded, s.recorded = st, st
 	v.Key = s.key()
-	result, diags := phases.Relearn(v, s.header())
+	result, diags := record.Relearn(v, s.header())
 	if errs := diags.Errors(); len(errs) > 0 {
 		return nil, &diagError{errs}
 	}
-	learned := phases.Record(v, result)
+	learned := record.Record(v, result)
 	out, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 	if err != nil {
 		return nil, err

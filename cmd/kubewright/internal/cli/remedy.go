@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 )
 
@@ -24,7 +24,7 @@ func (m *member) remedy(err error) string {
 		return otherKey + "The state knows it by its old key. If it is the machine that joined, put its block back, with the new key in host_key"
 	}
 	return otherKey + fmt.Sprintf("The state knows it by its old key. Only when you know: if it is the machine that joined, set host_key to its new key; "+
-		"if it is another one, or a reinstalled one, have the node replaced: %s", phases.AsFlags(m.target, phases.ReplaceFlag, phases.AcceptNewHostFlag))
+		"if it is another one, or a reinstalled one, have the node replaced: %s", topology.AsFlags(m.target, topology.ReplaceFlag, topology.AcceptNewHostFlag))
 }
 
 // remedy says what to do about a host that could not be looked at.

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/snapshots"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) etcdRestoreCommand() *cobra.Command {
@@ -37,38 +37,38 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 			return a.carryOut(cmd.Context(), o, by, "etcd restore", func(s *session) {
 				s.sending, s.leaseless = filepath.Dir(file), true
 				s.command = "etcd restore " + state.ShellWords(args...)
-				s.planner = s.restoring(cmd.Context(), phases.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
+				s.planner = s.restoring(cmd.Context(), maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
 			})
 		},
 	}
 	o.careFlags(cmd)
 	o.lockFlag(cmd.Flags())
 	o.overrideFlag(cmd.Flags())
-	cmd.Flags().StringArrayVar(&o.forget, phases.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
+	cmd.Flags().StringArrayVar(&o.forget, topology.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
 	by.flags(cmd)
 	return cmd
 }
 
 // restoring plans a restore, once it is known whether etcd answers.
-func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []string) planFunc {
-	return func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
+func (s *session) restoring(ctx context.Context, r maintenance.EtcdRestore, args []string) planFunc {
+	return func(v *topology.Fleet, header planner.Plan, _ planner.Options) (topology.Result, diag.Diagnostics) {
 		c, which := chosenCluster(v.Config, first(args), byArgument)
 		if which != nil {
-			return phases.Result{}, diag.Diagnostics{which}
+			return topology.Result{}, diag.Diagnostics{which}
 		}
 		r.Cluster = c.Label
 		s.typed, s.view = r.Cluster, v
 		other := s.otherSnapshot(r)
 		if other.HasErrors() {
-			return phases.Result{}, other
+			return topology.Result{}, other
 		}
 		var err error
 		if r.Answers, err = s.etcdAnswers(ctx, r); err != nil {
-			return phases.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
+			return topology.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
 				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.", err)}
 		}
 		s.restores = r
-		result, diags := phases.Restore(v, header, r)
+		result, diags := maintenance.Restore(v, header, r)
 		return result, append(other, diags...)
 	}
 }
@@ -76,7 +76,7 @@ func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []st
 // otherSnapshot refuses a snapshot that was taken of another cluster, as its name tells:
 // everything of that one would stand in this one's place. Of one whose name tells
 // nothing nobody knows.
-func (s *session) otherSnapshot(r phases.EtcdRestore) diag.Diagnostics {
+func (s *session) otherSnapshot(r maintenance.EtcdRestore) diag.Diagnostics {
 	name, told := snapshots.ParseName(r.Artifact)
 	its := ""
 	if s.recorded != nil && s.recorded.Clusters[r.Cluster] != nil {
@@ -112,7 +112,7 @@ const (
 
 // etcdAnswers asks every control plane whether a quorum of the cluster's etcd
 // answers there, and again after a while. It fails when that cannot be told.
-func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]state.EtcdMember, error) {
+func (s *session) etcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([]state.EtcdMember, error) {
 	p := s.newPerformer()
 	p.Others = nil // each is asked itself
 	defer p.Close()
@@ -123,7 +123,7 @@ func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]stat
 			}
 		}
 		for _, n := range s.config.NodesOf(r.Cluster, config.ControlPlane) {
-			if s.view.CA(n.Target) == "" || slices.Contains(s.view.StrayEtcds(r.Cluster), n.Target) {
+			if s.view.CA(n.Target) == "" || slices.Contains(s.view.ForeignEtcds(r.Cluster), n.Target) {
 				continue
 			}
 			members, id, err := membersThrough(ctx, p, n.Target)
@@ -151,7 +151,7 @@ func (s *session) silenceGate(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("refused: since the plan was made the etcd of cluster %q has come back: a quorum of its members answers (%s). Nothing is restored over a cluster that works. "+
-		"What this restore has stopped already, if anything, kubewright apply starts again", s.restores.Cluster, phases.MembersNamed(members))
+		"What this restore has stopped already, if anything, kubewright apply starts again", s.restores.Cluster, maintenance.MembersNamed(members))
 }
 
 func membersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {
@@ -165,9 +165,9 @@ func membersThrough(ctx context.Context, p *providers.Performer, t state.Target)
 // isItsEtcd tells the etcd of a cluster, or the one that this restore has made,
 // from one that a first member has founded by itself when it came back with an
 // empty disk: that has nothing of the cluster in it.
-func (s *session) isItsEtcd(r phases.EtcdRestore, t state.Target, id string) bool {
+func (s *session) isItsEtcd(r maintenance.EtcdRestore, t state.Target, id string) bool {
 	if s.recorded == nil || s.recorded.Clusters[r.Cluster] == nil || s.recorded.Clusters[r.Cluster].EtcdClusterID == "" {
 		return true
 	}
-	return id == s.recorded.Clusters[r.Cluster].EtcdClusterID || phases.RestoredFrom(s.view.Reports[t]) == r.SHA256
+	return id == s.recorded.Clusters[r.Cluster].EtcdClusterID || topology.RestoredFrom(s.view.Reports[t]) == r.SHA256
 }

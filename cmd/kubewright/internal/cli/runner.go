@@ -11,8 +11,14 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
@@ -66,7 +72,7 @@ func (t *turns) end(step *planner.Step) {
 
 func (s *session) newRunner() *runner {
 	p := s.newPerformer()
-	r := &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired, void: s.view.VoidRuns()}
+	r := &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired, void: ownership.VoidRuns(s.view)}
 	p.Gates = r.gates
 	return r
 }
@@ -82,7 +88,9 @@ func (s *session) newPerformer() *providers.Performer {
 	return &providers.Performer{
 		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
 		Artifacts: s.artifactsOf, Snapshots: s.store.Snapshots, Interrupted: before.Interrupted, Secrets: s.config.Secrets, Made: s.log.Hide,
-		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) { return v.Reveal(desired, x) },
+		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
+			return pipeline.Reveal(v, desired, x)
+		},
 	}
 }
 
@@ -99,11 +107,11 @@ func (s *session) seat(t state.Target) (providers.Seat, error) {
 // another port has it until this run has put it back.
 func (s *session) seatOf(m *member) providers.Seat {
 	r, c := s.view.Reports[m.target], s.config.Cluster(m.cluster)
-	if phases.APIPort(c, r) != phases.APIPort(c, nil) {
+	if ownership.APIPort(c, r) != ownership.APIPort(c, nil) {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 		defer cancel()
 		if h, err := m.connect(ctx); err == nil {
-			if now, err := h.Observe(ctx, phases.APIManifest()); err == nil {
+			if now, err := h.Observe(ctx, ownership.APIManifest()); err == nil {
 				r = now
 			}
 		}
@@ -121,7 +129,7 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 		return executor.Result{}, err
 	}
 	// Who the node is must be known before its first change.
-	learned := phases.Identify(r.session.view, step)
+	learned := record.Identify(r.session.view, step)
 	outputs, err := r.performer.Perform(ctx, step,
 		providers.Run{ID: run.ID, Token: run.Token, Lineage: run.Lineage, Void: r.void, Output: lookup(run.Outputs)},
 		providers.Progress{
@@ -145,7 +153,7 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 		result.Outputs[name] = executor.Output{Value: o.Value, Secret: o.Secret}
 	}
 	if err == nil {
-		result.Learned = phases.Learned(step, r.desired)
+		result.Learned = objects.Learned(step, r.desired)
 	}
 	result.Refused = errors.Is(err, providers.ErrMoved)
 	return result, ending(err)
@@ -235,7 +243,7 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		} else {
 			err = planner.QuorumAllows(step, r.session.view.PeerURL(step.Target), members)
 		}
-		if err != nil && phases.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
+		if err != nil && etcd.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
 			return nil // what does not run cannot be lost, and it comes back by this step
 		}
 		return err
@@ -249,14 +257,14 @@ func (r *runner) memberDown(ctx context.Context, c *config.Cluster, t state.Targ
 	if err != nil {
 		return false
 	}
-	seen, err := h.Observe(ctx, phases.MemberQuery(c))
+	seen, err := h.Observe(ctx, etcd.MemberQuery(c))
 	if err != nil {
 		return false
 	}
 	if waited {
-		return r.session.view.MemberExits(t, seen)
+		return etcd.MemberExits(r.session.view, t, seen)
 	}
-	return r.session.view.MemberDown(t, seen)
+	return etcd.MemberDown(r.session.view, t, seen)
 }
 
 // goneGate looks once more whether a node lives that is said to be gone for good.
@@ -283,7 +291,7 @@ func (r *runner) workersGate(ctx context.Context, c *config.Cluster, step *plann
 			if err != nil {
 				return fmt.Errorf("cannot tell which workers are down: %w", err)
 			}
-			return r.session.view.RoomToTurn(step, nodes, turn)
+			return drain.CheckMaxUnavailable(r.session.view, step, nodes, turn)
 		})
 	})
 }
@@ -329,12 +337,12 @@ func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := r.session.fleet.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
+	client, err := r.session.fleet.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
 	if err != nil {
 		return nil, err
 	}
-	defer etcd.Close()
-	members, _, err := etcd.Members(ctx)
+	defer client.Close()
+	members, _, err := client.Members(ctx)
 	return members, err
 }
 
@@ -371,7 +379,7 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 		if err == nil {
 			return nil
 		}
-		if r.session.view.ServesBeside(step, m.target) {
+		if staticpod.ServesBeside(r.session.view, step, m.target) {
 			last = err
 		}
 	}

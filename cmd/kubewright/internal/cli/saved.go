@@ -11,14 +11,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 // Summaries of plans that are not carried out because they are not what was approved.
@@ -163,9 +164,9 @@ func savedOptions(o planOptions, f *planfile.File, path string) (planOptions, er
 	case len(o.targets)+len(o.skipPhases) > 0 || o.destroy || o.changeOptions.given():
 		return o, errors.New("a saved plan has its own -target, -skip-phase, -destroy and what else says what to plan: leave them out")
 	case o.allowUnreachable && !f.AllowUnreachable:
-		return o, fmt.Errorf("the saved plan was made without -%s, and is carried out without: leave it out", phases.AllowUnreachableFlag)
+		return o, fmt.Errorf("the saved plan was made without -%s, and is carried out without: leave it out", topology.AllowUnreachableFlag)
 	case !o.allowUnreachable && f.AllowUnreachable:
-		return o, fmt.Errorf("the saved plan was made with -%[1]s, which counts only when it is given here as well: kubewright apply -%[1]s %[2]s", phases.AllowUnreachableFlag, state.ShellWord(path))
+		return o, fmt.Errorf("the saved plan was made with -%[1]s, which counts only when it is given here as well: kubewright apply -%[1]s %[2]s", topology.AllowUnreachableFlag, state.ShellWord(path))
 	}
 	o.saved = f
 	o.changeOptions = changeOptions{
@@ -274,7 +275,7 @@ func (s *session) begun(p *planner.Plan) []state.Address {
 // carried out has done.
 func (s *session) resume(p *planner.Plan) {
 	s.forgetKnown()
-	s.opts.replace = phases.Unreplaced(s.config, s.opts.replace, s.begun(p))
+	s.opts.replace = record.Unreplaced(s.config, s.opts.replace, s.begun(p))
 	s.opts.accept = slices.DeleteFunc(slices.Clone(s.opts.accept), func(a string) bool { return !slices.Contains(s.opts.replace, a) })
 }
 
@@ -284,7 +285,7 @@ func (s *session) unmoved(f *planfile.File) error {
 	var progress *planfile.Progress
 	if s.resumed != nil {
 		begun := s.begun(f.Plan)
-		progress = &planfile.Progress{Begun: begun, Touched: phases.Touched(begun), Recorded: (&state.Snapshot{Items: s.recorded.Items}).Find}
+		progress = &planfile.Progress{Begun: begun, Touched: drift.Touched(begun), Recorded: (&state.Snapshot{Items: s.recorded.Items}).Find}
 	}
 	if s.resumed != nil && !s.resumed.Unfinished && len(s.result.Plan.Steps) > 0 && !s.result.Plan.OnlyProves() {
 		return s.appliedAlready(s.resumed)

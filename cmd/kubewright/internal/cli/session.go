@@ -17,8 +17,12 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -74,8 +78,8 @@ type session struct {
 	// leftover tells that the journal holds what the state file has not got yet.
 	leftover bool
 	fleet    *fleet
-	view     *phases.View
-	result   phases.Result
+	view     *topology.Fleet
+	result   topology.Result
 	// warnings are those that were shown of the configuration and of the plan, which keeps
 	// them. What was said of this run alone, such as of its lock, is not among them.
 	warnings []diag.JSON
@@ -87,7 +91,7 @@ type session struct {
 	// command is how this command is run again, where that is neither apply nor destroy.
 	command string
 	// restores is the snapshot that etcd is made anew of, in a restore.
-	restores phases.EtcdRestore
+	restores maintenance.EtcdRestore
 	// leaseless leaves the clusters' leases alone: they are in the etcd that is made
 	// anew. Hosts accept one run all the same.
 	leaseless bool
@@ -101,7 +105,7 @@ type session struct {
 	// having saved it. held is what policies have against going on with a run.
 	approved bool
 	held     []planner.PolicyFinding
-	// planner makes the plan of this command; nil stands for phases.Plan.
+	// planner makes the plan of this command; nil stands for pipeline.Plan.
 	planner planFunc
 	// runID names the run of a command that writes, which holds the lock; ended is
 	// the run that held the lock before and ended without giving it back.
@@ -115,7 +119,7 @@ type session struct {
 }
 
 // planFunc makes a plan of what was observed.
-type planFunc func(*phases.View, planner.Plan, planner.Options) (phases.Result, diag.Diagnostics)
+type planFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Result, diag.Diagnostics)
 
 // open loads configuration and state: the first of the verbs. A command that is
 // going to write names its operation; nobody else writes until close, so that
@@ -183,14 +187,14 @@ func (s *session) recall(ctx context.Context) error {
 	}
 	var diags diag.Diagnostics // said when it is planned
 	nodes, rotate := s.opts.replaced()
-	s.fleet.replace, s.fleet.rotate = s.targetsOf(phases.ReplaceFlag, nodes, &diags), rotate
+	s.fleet.replace, s.fleet.rotate = s.targetsOf(topology.ReplaceFlag, nodes, &diags), rotate
 	return err
 }
 
 // rename gives what is recorded the names that moved blocks say it has by now.
 // The state file learns them with the apply.
 func (s *session) rename() error {
-	moves, diags := phases.Moves(s.config, s.recorded)
+	moves, diags := ownership.Moves(s.config, s.recorded)
 	if err := s.heeded(diags); err != nil || len(moves) == 0 {
 		return err
 	}
@@ -305,7 +309,7 @@ func (s *session) hold(ctx context.Context, operation string) error {
 func (s *session) plan(ctx context.Context) error {
 	make := s.planner
 	if make == nil {
-		make = phases.Plan
+		make = pipeline.Plan
 	}
 	diags, err := s.planBy(ctx, make)
 	if err != nil {
@@ -330,7 +334,7 @@ func (s *session) heeded(diags diag.Diagnostics) error {
 
 // replan plans what the configuration asks for, once more.
 func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
-	return s.planBy(ctx, phases.Plan)
+	return s.planBy(ctx, pipeline.Plan)
 }
 
 // planBy is plan that returns its findings, for who has printed them before. With errors
@@ -367,8 +371,8 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 
 // takeOver lets a view know the clusters of import blocks as recorded. The state
 // file learns them with the apply.
-func (s *session) takeOver(v *phases.View) (diag.Diagnostics, error) {
-	learned, diags := phases.Imports(v)
+func (s *session) takeOver(v *topology.Fleet) (diag.Diagnostics, error) {
+	learned, diags := record.Imports(v)
 	if diags.HasErrors() || learned.IsZero() {
 		return diags, nil
 	}
@@ -381,7 +385,7 @@ func (s *session) takeOver(v *phases.View) (diag.Diagnostics, error) {
 }
 
 // look observes everything, and tells on the way who has not answered yet.
-func (s *session) look(ctx context.Context) *phases.View {
+func (s *session) look(ctx context.Context) *topology.Fleet {
 	if s.lines != nil || s.quietStdout {
 		return s.logLooked(s.fleet.observe(ctx, s.config, s.recorded))
 	}
@@ -468,9 +472,9 @@ func (s *session) plannerOptions() (planner.Options, error) {
 		Targets:    s.selectors("target", s.opts.targets, &diags), Excludes: s.selectors("exclude", s.opts.excludes, &diags),
 	}
 	for _, p := range o.SkipPhases {
-		if !slices.Contains(phases.Names(), p) {
+		if !slices.Contains(pipeline.Names(), p) {
 			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: there is no such phase.%s The phases are %s.",
-				p, didYouMean("", p, phases.Names()), strings.Join(phases.Names(), ", ")))
+				p, didYouMean("", p, pipeline.Names()), strings.Join(pipeline.Names(), ", ")))
 		}
 	}
 	return o, s.failed(append(diags, s.unknownPolicies()...))

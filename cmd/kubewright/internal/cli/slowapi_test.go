@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -71,7 +71,7 @@ func TestSlowAPI(t *testing.T) {
 		}
 		host := seenHost{report: askedPlane{held: []string{"ca"}}.report()}
 		m := &member{target: n, cluster: "prod", plane: true, address: "cp1", host: host}
-		o := &observer{fleet: &fleet{world: slowPlane{}, members: []*member{m}}, view: &phases.View{Config: cfg}}
+		o := &observer{fleet: &fleet{world: slowPlane{}, members: []*member{m}}, view: &topology.Fleet{Config: cfg}}
 		began := time.Now()
 		report, err := o.askThrough(t.Context(), m, host.report)
 		if err != nil || report.Version != "v1.36.3" || report.EtcdUnobserved == "" {

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/encryption"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
 )
 
 // held holds the state's lock for a command that has to do with the state alone:
@@ -164,7 +163,7 @@ func (s *session) moves(source, destination string) ([]state.Moved, error) {
 	moves := []state.Moved{{From: block, To: to}}
 	if to.Type != state.TypeAddon {
 		var diags diag.Diagnostics
-		if moves, diags = phases.Moves(&config.Config{Moves: []config.Move{{From: block, To: to}}}, s.recorded); diags.HasErrors() {
+		if moves, diags = ownership.Moves(&config.Config{Moves: []config.Move{{From: block, To: to}}}, s.recorded); diags.HasErrors() {
 			moves = []state.Moved{{From: block, To: to}}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/pipeline"
 )
 
 // TestNothingIsSaidTwice: what cannot be rendered because of a mistake that has been
@@ -28,7 +28,7 @@ func TestNothingIsSaidTwice(t *testing.T) {
 		if cfg == nil {
 			continue
 		}
-		for _, d := range phases.Check(cfg, diags...) {
+		for _, d := range pipeline.Check(cfg, diags...) {
 			t.Errorf("%s:%d: %s: %s", filepath.Base(name), d.Subject.Line, d.Summary, d.Detail)
 		}
 	}

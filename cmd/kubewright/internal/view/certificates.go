@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/pki"
 )
 
 // Certificates prints a table of certificates, a line each: as many columns as
 // the width has room for, all of them into a pipe. When one ends is always there.
-func Certificates(w io.Writer, list []phases.HeldCertificate, o Options) error {
+func Certificates(w io.Writer, list []pki.HeldCertificate, o Options) error {
 	p := newPage(o)
 	if len(list) == 0 {
 		p.line("No host holds a certificate.")
@@ -40,7 +39,7 @@ func Certificates(w io.Writer, list []phases.HeldCertificate, o Options) error {
 }
 
 // certificateRow are the cells of a certificate.
-func certificateRow(c phases.HeldCertificate) []string {
+func certificateRow(c pki.HeldCertificate) []string {
 	row := []string{Clean(c.Host), Clean(c.Name), Clean(c.CommonName), Clean(c.Issuer), "", "", renewal(c)}
 	if c.Host == "" {
 		row[0] = Clean(c.Address)
@@ -54,7 +53,7 @@ func certificateRow(c phases.HeldCertificate) []string {
 }
 
 // left is what is left of a certificate's time: days, and of the last one hours.
-func left(c phases.HeldCertificate) string {
+func left(c pki.HeldCertificate) string {
 	switch {
 	case c.Ended:
 		return "ended"
@@ -65,7 +64,7 @@ func left(c phases.HeldCertificate) string {
 }
 
 // renewal says whether and by whom a certificate is renewed.
-func renewal(c phases.HeldCertificate) string {
+func renewal(c pki.HeldCertificate) string {
 	switch {
 	case c.RenewedBy == planner.ByApply && c.Due:
 		return "due"
@@ -152,7 +151,7 @@ type certificateJSON struct {
 
 // CertificatesJSON prints one object with all certificates. Kind is ca,
 // certificate or kubeconfig; renewed_by is apply, kubelet, operator, rotation or nobody.
-func CertificatesJSON(w io.Writer, list []phases.HeldCertificate) error {
+func CertificatesJSON(w io.Writer, list []pki.HeldCertificate) error {
 	out := struct {
 		FormatVersion int               `json:"format_version"`
 		Certificates  []certificateJSON `json:"certificates"`

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -18,7 +17,7 @@ import (
 func TestCertificatesFit(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2027, 3, 2, 9, 0, 0, 0, time.UTC)
-	list := []phases.HeldCertificate{
+	list := []pki.HeldCertificate{
 		{Host: "cp1", Name: "apiserver-kubelet-client", CommonName: "kube-apiserver-kubelet-client", Issuer: "kubernetes", NotAfter: at, DaysLeft: 29, Due: true, RenewedBy: planner.ByApply},
 		{Host: "cp1", Name: "controller-manager.conf", CommonName: "system:kube-controller-manager", Issuer: "kubernetes", NotAfter: at, DaysLeft: -1, Ended: true, Due: true, RenewedBy: planner.ByApply},
 		{Address: "10.0.0.1", Name: "kubelet.crt\x1b[2J", Invalid: "no PEM", RenewedBy: planner.ByNobody},

@@ -78,7 +78,7 @@ func joinPlane(m *maker, t state.Target, ready, token state.Address) state.Addre
 	planeItems(m, t)
 	files := []planner.SecretFile{}
 	for _, f := range []string{"ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"} {
-		files = append(files, planner.SecretFile{Path: pki + f, Mode: "0600", Owner: "root:root"})
+		files = append(files, planner.SecretFile{Path: pkiDir + f, Mode: "0600", Owner: "root:root"})
 	}
 	ops := append([]planner.Operation{planner.CopySecrets{From: cp1, Files: files}}, certificateOps(t)[3:]...)
 	a := m.step(t, "certs", planner.Create, "", []state.Address{ready, {Target: cp1, Phase: "certs"}}, ops...)
@@ -119,24 +119,24 @@ var leaves = []struct{ base, cn, org string }{
 	{"front-proxy-client", "front-proxy-client", ""},
 }
 
-const pki = "/etc/kubernetes/pki/"
+const pkiDir = "/etc/kubernetes/pki/"
 
 func certificateOps(t state.Target) []planner.Operation {
 	var ops []planner.Operation
 	for _, ca := range []string{"ca", "etcd/ca", "front-proxy-ca"} {
-		ops = append(ops, planner.IssueCA{CommonName: ca, Validity: 87600 * time.Hour, To: pki + ca})
+		ops = append(ops, planner.IssueCA{CommonName: ca, Validity: 87600 * time.Hour, To: pkiDir + ca})
 	}
 	for _, l := range leaves {
-		ops = append(ops, planner.IssueCertificate{CommonName: strings.ReplaceAll(l.cn, "NAME", machines[t].name), Validity: 8760 * time.Hour, To: pki + l.base})
+		ops = append(ops, planner.IssueCertificate{CommonName: strings.ReplaceAll(l.cn, "NAME", machines[t].name), Validity: 8760 * time.Hour, To: pkiDir + l.base})
 	}
 	return ops
 }
 
 func planeItems(m *maker, t state.Target) {
 	n := machines[t]
-	pending := state.PendingValue("node.cp[\"cp1\"]/certs", pki+"ca")
+	pending := state.PendingValue("node.cp[\"cp1\"]/certs", pkiDir+"ca")
 	for _, ca := range []struct{ base, cn string }{{"ca", "kubernetes"}, {"etcd/ca", "etcd-ca"}, {"front-proxy-ca", "front-proxy-ca"}} {
-		m.change(t, "certs", "certificate:"+pki+ca.base, state.KindCertificate, planner.Create,
+		m.change(t, "certs", "certificate:"+pkiDir+ca.base, state.KindCertificate, planner.Create,
 			created("algorithm", "ECDSA-P256", "common_name", ca.cn, "renewal_due", false, "signed_by", pending, "usages", []string{"cert sign", "digital signature", "key encipherment"}))
 	}
 	for _, l := range leaves {
@@ -150,10 +150,10 @@ func planeItems(m *maker, t state.Target) {
 		if l.cn == "NAME" {
 			list = append(list, created("dns_names", []string{n.name, "localhost"}, "ip_addresses", []string{n.address, "127.0.0.1", "::1"})...)
 		}
-		m.change(t, "certs", "certificate:"+pki+l.base, state.KindCertificate, planner.Create, list)
+		m.change(t, "certs", "certificate:"+pkiDir+l.base, state.KindCertificate, planner.Create, list)
 	}
 	for _, s := range []string{".key", ".pub"} {
-		m.change(t, "certs", "file:"+pki+"sa"+s, state.KindKey, planner.Create, created("mode", "0600", "owner", "root:root"))
+		m.change(t, "certs", "file:"+pkiDir+"sa"+s, state.KindKey, planner.Create, created("mode", "0600", "owner", "root:root"))
 	}
 	for _, k := range []struct{ file, cn string }{{"admin", "kubernetes-admin"}, {"controller-manager", "system:kube-controller-manager"}, {"scheduler", "system:kube-scheduler"}} {
 		m.change(t, "kubeconfig", "file:/etc/kubernetes/"+k.file+".conf", state.KindKubeconfig, planner.Create,

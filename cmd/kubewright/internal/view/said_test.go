@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -108,7 +108,7 @@ func TestWhatIsSaid(t *testing.T) {
 		"annotations that GitHub would not show": {as("github", manyLines(12)), []string{"GitHub shows 10 of a kind.", "lines left out; kubewright show prints all of the plan."}},
 		"no certificates":                        {func(w io.Writer) error { return view.Certificates(w, nil, o) }, []string{"No host holds a certificate.\n"}},
 		"a certificate that a kubelet has not renewed": {func(w io.Writer) error {
-			return view.Certificates(w, []phases.HeldCertificate{{Host: "w1", Name: "kubelet", Due: true, RenewedBy: planner.ByKubelet}}, o)
+			return view.Certificates(w, []pki.HeldCertificate{{Host: "w1", Name: "kubelet", Due: true, RenewedBy: planner.ByKubelet}}, o)
 		}, []string{"due, by the kubelet\n"}},
 		"texts that differ in their end":      {as("text", twoTexts()), []string{"<<-EOT # only the last line break differs\n"}},
 		"more steps than boxes":               {as("html", manySteps(241)), []string{"<p>The plan has 241 steps, too many to draw.</p>", "No earlier apply tells how long the steps take: the bars show the order alone."}},

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package coredump
+
+func limitCore() {}

@@ -1,0 +1,323 @@
+package drain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// ForLeaving is what nodes are cordoned for that leave their cluster, or their
+// host. Until they are gone somebody may think better of it.
+const ForLeaving = "leaving"
+
+// Drain empties a node of the cluster as the configuration says, for what it is
+// cordoned for. A node that somebody has cordoned before stays so in any case.
+func Drain(c *topology.Cluster, node, purpose string) planner.Operations {
+	d := c.Upgrade.Drain
+	return planner.Operations{
+		planner.Cordon{Node: node, For: purpose},
+		planner.Drain{
+			Node: node, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
+			DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
+			SkipWait: d.SkipWait, Uncordon: !d.StayCordoned && !c.Seen.Nodes[node].Unschedulable,
+		},
+	}
+}
+
+// PodsOf are the pods of a node that a drain looks at.
+func PodsOf(c *topology.Cluster, node string) []state.PodReport {
+	return slices.DeleteFunc(slices.Clone(c.Seen.Pods), func(p state.PodReport) bool { return p.Node != node })
+}
+
+// Evicted are the pods of a node that a drain evicts.
+func Evicted(c *topology.Cluster, node string) []state.PodReport {
+	return slices.DeleteFunc(PodsOf(c, node), func(p state.PodReport) bool { return PassedOver(c, p) != "" })
+}
+
+// PassedOver is the option by which a drain leaves a pod where it is; empty for
+// one that it evicts.
+func PassedOver(c *topology.Cluster, p state.PodReport) string {
+	d := c.Upgrade.Drain
+	selector, err := labels.Parse(d.PodSelector)
+	switch {
+	case err == nil && !selector.Matches(labels.Set(p.Labels)): // validation has refused what is no selector
+		return "pod_selector"
+	case d.SkipWait > 0 && !p.GoneBy.IsZero() && c.Fleet.ObservedAt.Sub(p.GoneBy) > d.SkipWait:
+		return "skip_wait_for_delete_timeout"
+	}
+	return ""
+}
+
+// leftBehind names the pods that a drain of a node passes over, and the option
+// that says so.
+func leftBehind(c *topology.Cluster, node string) string {
+	pods := map[string][]state.PodReport{}
+	for _, p := range PodsOf(c, node) {
+		if option := PassedOver(c, p); option != "" {
+			pods[option] = append(pods[option], p)
+		}
+	}
+	text := ""
+	for _, option := range slices.Sorted(maps.Keys(pods)) {
+		text += "; passed over by " + option + ": " + Named(c, pods[option], state.PodReport.String)
+	}
+	return text
+}
+
+// Named lists pods as say has them: first those that matter, each of them, and of the
+// others as many as there is room for.
+func Named(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport) string) string {
+	matter := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return !matters(c, p) })
+	others := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return matters(c, p) })
+	var names []string
+	for i, p := range slices.Concat(matter, others) {
+		if i >= max(planner.PodsNamed, len(matter)) {
+			names = append(names, fmt.Sprintf("%d more", len(pods)-i))
+			break
+		}
+		names = append(names, say(p))
+	}
+	return strings.Join(names, ", ")
+}
+
+// matters tells that a pod does not just start anew elsewhere: something is lost with
+// it, or the drain has to wait for it.
+func matters(c *topology.Cluster, p state.PodReport) bool {
+	return !p.Finished && (p.Controller == "" || p.EmptyDir) || overdue(p, c.Fleet.ObservedAt) ||
+		!c.Upgrade.Drain.DisableEviction && slices.ContainsFunc(p.Budgets, func(b string) bool { return c.Seen.Budgets[b].Allowed == 0 })
+}
+
+// overdue tells that a pod terminates for longer than it was to.
+func overdue(p state.PodReport, now time.Time) bool { return !p.GoneBy.IsZero() && now.After(p.GoneBy) }
+
+// DrainedPods are all pods that a drain of a node looks at, as programs read them.
+func DrainedPods(c *topology.Cluster, node string) []planner.DrainedPod {
+	var out []planner.DrainedPod
+	for _, p := range PodsOf(c, node) {
+		note := PodNote(p, c.Fleet.ObservedAt)
+		if option := PassedOver(c, p); option != "" {
+			note = "passed over by " + option
+		}
+		out = append(out, planner.DrainedPod{Name: p.String(), Note: note})
+	}
+	return out
+}
+
+// DrainImpact names the pods to evict, what is lost with them, and the budgets
+// that they have to wait for or go past.
+func DrainImpact(c *topology.Cluster, node string) string {
+	pods, todo := Evicted(c, node), "evict"
+	if c.Upgrade.Drain.DisableEviction {
+		todo = "delete"
+	}
+	text := podCount(pods) + " to " + todo
+	if len(pods) > 0 {
+		text += ": " + withNotes(c, pods)
+	}
+	return text + budgetsOf(c, pods) + leftBehind(c, node)
+}
+
+func podCount(pods []state.PodReport) string {
+	if len(pods) == 1 {
+		return "1 pod"
+	}
+	return strconv.Itoa(len(pods)) + " pods"
+}
+
+// budgetsOf names the budgets that a drain of the pods has to wait for, or that it
+// passes over where it is to delete.
+func budgetsOf(c *topology.Cluster, pods []state.PodReport) string {
+	past := c.Upgrade.Drain.DisableEviction
+	names := map[string]bool{}
+	for _, p := range pods {
+		for _, b := range p.Budgets {
+			if past || c.Seen.Budgets[b].Allowed == 0 {
+				names[b] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	var budgets []string
+	for _, b := range slices.Sorted(maps.Keys(names)) {
+		budgets = append(budgets, fmt.Sprintf("PodDisruptionBudget %s (allows %d)", b, c.Seen.Budgets[b].Allowed))
+	}
+	if past {
+		return "; past " + strings.Join(budgets, ", ")
+	}
+	return "; blocked at the moment by " + strings.Join(budgets, ", ")
+}
+
+// withNotes names pods with what is to be known of each.
+func withNotes(c *topology.Cluster, pods []state.PodReport) string {
+	return Named(c, pods, func(p state.PodReport) string { return p.String() + " (" + PodNote(p, c.Fleet.ObservedAt) + ")" })
+}
+
+// PodNote says what brings a pod back, what does not come back with it, and
+// whether it goes already.
+func PodNote(p state.PodReport, now time.Time) string {
+	note := p.Controller
+	switch {
+	case p.Finished:
+		note = "finished"
+	case p.Controller == "":
+		note = "no controller brings it back"
+	}
+	if p.EmptyDir && !p.Finished {
+		note += ", the data of its emptyDir is lost"
+	}
+	switch {
+	case p.GoneBy.IsZero():
+	case overdue(p, now):
+		note += ", terminates still and was to be gone by " + p.GoneBy.Format(time.RFC3339)
+	default:
+		note += ", terminates already"
+	}
+	return note
+}
+
+// CheckDrains refuses a plan with a drain that cannot succeed, or that loses
+// what nobody said may be lost.
+func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, s := range p.Steps {
+		for _, op := range s.Operations {
+			d, drains := op.(planner.Drain)
+			i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return Concerns(v, c, s.Target) })
+			if !drains || i < 0 || v.Clusters[i].Report == nil {
+				continue
+			}
+			if found := refuseDrain(v.Clusters[i], d, s); found != nil {
+				diags = append(diags, found)
+			}
+		}
+	}
+	return diags
+}
+
+// drainBlocker is what to do about one reason why a node cannot be drained, and the pods
+// or claims that it speaks of.
+type drainBlocker struct {
+	todo string
+	of   []string
+}
+
+// drainBlockers are by the reason.
+type drainBlockers map[string]*drainBlocker
+
+// note adds what one of them speaks of.
+func (o drainBlockers) note(why, todo string, of fmt.Stringer, what string) {
+	if o[why] == nil {
+		o[why] = &drainBlocker{todo: todo}
+	}
+	o[why].of = append(o[why].of, of.String()+what)
+}
+
+// noteLost notes the data that goes with a node's host, whatever becomes of its pods.
+func (o drainBlockers) noteLost(c *topology.Cluster, node string) {
+	for _, k := range c.Seen.Claims {
+		if k.Node == node {
+			o.note("PersistentVolumeClaims whose data is on this host alone, and that no pod to evict uses now",
+				"copy the data elsewhere, then delete the PersistentVolumeClaims", k, " (PersistentVolume "+k.Volume+")")
+		}
+	}
+	for _, p := range PodsOf(c, node) {
+		if len(p.LocalClaims) > 0 {
+			o.note("Pods whose data is on the disk of this host alone",
+				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are made anew without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
+		}
+	}
+}
+
+// String has a line for each, and below it what to do.
+func (o drainBlockers) String() string {
+	var lines []string
+	for _, why := range slices.Sorted(maps.Keys(o)) {
+		lines = append(lines, "  "+why+": "+strings.Join(o[why].of, ", ")+".\n    To do: "+o[why].todo+".")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// refuseDrain says what stands against a drain.
+func refuseDrain(c *topology.Cluster, d planner.Drain, s planner.Step) *diag.Diagnostic {
+	found := blockersOf(c, d, s.Action == planner.Delete)
+	if len(found) == 0 {
+		return nil
+	}
+	return diag.Errorf("Node cannot be drained", "%s (node %s) is to be emptied, and this plan would not get through it. Nothing is changed on any host:\n\n%s",
+		s.Target, d.Node, found).For(s.Target).At(pki.Place(c, "upgrade.drain"))
+}
+
+// neverAllows says why a budget never allows an eviction, and what to do about it.
+func neverAllows(name string, b state.BudgetReport) (why, todo string) {
+	if b.Failed != "" {
+		return fmt.Sprintf("PodDisruptionBudget %s never allows an eviction, because its pods cannot be counted (%s)", name, b.Failed),
+			"give the budget minAvailable as a number, for which nobody has to know how many pods are to be there, or change what it selects"
+	}
+	return fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods to stay and so never allows an eviction", name, b.Wanted, b.Expected),
+		"scale up what it protects, or change the budget"
+}
+
+// blockersOf are what stands against a drain of a node, which leaves for good or
+// comes back.
+func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers {
+	found := drainBlockers{}
+	if leaves {
+		found.noteLost(c, d.Node)
+	}
+	for _, p := range PodsOf(c, d.Node) {
+		if PassedOver(c, p) != "" {
+			continue
+		}
+		if len(p.Budgets) > 1 && !d.DisableEviction {
+			found.note("Pods that several PodDisruptionBudgets select, of which the API evicts none",
+				"leave each pod to one budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, " ("+strings.Join(p.Budgets, ", ")+")")
+		}
+		for _, b := range p.Budgets {
+			if c.Seen.Budgets[b].Never() && len(p.Budgets) == 1 && !d.DisableEviction {
+				why, todo := neverAllows(b, c.Seen.Budgets[b])
+				found.note(why, todo+"; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
+			}
+		}
+		switch {
+		case p.Finished:
+		case p.EmptyDir && !d.DeleteEmptyDirData:
+			found.note("Pods with emptyDir volumes, whose data would be lost", "set upgrade { drain { delete_emptydir_data = true } } when it may be", p, "")
+		case p.Controller == "" && !d.Force:
+			found.note("Pods that no controller brings back", "delete them, or set upgrade { drain { force = true } } to have them deleted", p, "")
+		}
+	}
+	return found
+}
+
+// DrainStep evicts the pods of a node that is leaving a cluster that stays.
+func DrainStep(l topology.Departure) planner.Step {
+	if l.Whole || l.HostGone || l.Cluster.Seen == nil {
+		return planner.Step{}
+	}
+	if _, exists := l.Cluster.Seen.Nodes[l.Name]; !exists {
+		return planner.Step{}
+	}
+	return planner.Step{
+		ID: topology.StepAddress(l.Target, topology.DrainPhase), Phase: topology.DrainPhase, Target: l.Target, Action: planner.Delete, Via: l.Cluster.Primary,
+		Limits: []string{l.Cluster.Limit("drain")},
+		Impact: DrainImpact(l.Cluster, l.Name), Pods: DrainedPods(l.Cluster, l.Name), Operations: Drain(l.Cluster, l.Name, ForLeaving),
+		RestsOn: drainPreconditions(l),
+	}
+}
+
+// Concerns tells that a target is of the cluster, or leaves it.
+func Concerns(v *topology.Fleet, c *topology.Cluster, t state.Target) bool {
+	return v.ClusterOf(t) == c || slices.ContainsFunc(v.Departures(), func(l topology.Departure) bool { return l.Target == t && l.Cluster == c })
+}

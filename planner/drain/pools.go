@@ -1,0 +1,100 @@
+package drain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/topology"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Pools are those of the configuration, and behind them one without a name: the
+// workers that none selects.
+func Pools(c *topology.Cluster) []*config.Pool {
+	var out []*config.Pool
+	for i := range c.Upgrade.Pools {
+		out = append(out, &c.Upgrade.Pools[i])
+	}
+	return append(out, &config.Pool{Pace: c.Upgrade.Pace})
+}
+
+// Members sorts workers into pools: each into the first that selects it.
+func Members(c *topology.Cluster, pools []*config.Pool) map[*config.Pool][]*topology.Node {
+	out := map[*config.Pool][]*topology.Node{}
+	for _, n := range c.Nodes {
+		if n.IsControlPlane() {
+			continue
+		}
+		p := poolOf(pools, n)
+		out[p] = append(out[p], n)
+	}
+	return out
+}
+
+// poolOf is the first that selects a worker; the last one selects all.
+func poolOf(pools []*config.Pool, n *topology.Node) *config.Pool {
+	return pools[slices.IndexFunc(pools, func(p *config.Pool) bool { return selects(p.Selector, nodeLabels(n)) })]
+}
+
+func selects(selector string, of labels.Set) bool {
+	s, err := labels.Parse(selector)
+	return err == nil && s.Matches(of) // validation has refused others
+}
+
+// nodeLabels are those that the Node has, and what the configuration says of them.
+func nodeLabels(n *topology.Node) labels.Set {
+	out := labels.Set{}
+	if n.Cluster.Report != nil {
+		maps.Copy(out, n.Cluster.Report.Nodes[n.NodeName].Labels)
+	}
+	maps.Copy(out, n.Labels)
+	return out
+}
+
+// AtOnce is a number or percentage of nodes: of a percentage the whole ones, and
+// one at least.
+func AtOnce(unavailable string, nodes int) int {
+	percent, isPercent := strings.CutSuffix(unavailable, "%")
+	n, err := strconv.Atoi(percent)
+	if err != nil {
+		return 1
+	}
+	if isPercent {
+		n = n * nodes / 100
+	}
+	return max(n, 1)
+}
+
+// MostListed bounds how many batches, and nodes of one, the plan names.
+const MostListed = 8
+
+// Names lists nodes by their short names, the first of many.
+func Names(nodes []*topology.Node) string {
+	var out []string
+	for i, n := range nodes {
+		if i == MostListed && len(nodes) > MostListed+1 {
+			return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", len(nodes)-MostListed)
+		}
+		out = append(out, topology.ShortName(n.Target))
+	}
+	return strings.Join(out, ", ")
+}
+
+// ForUpgrade is what nodes are cordoned for.
+const ForUpgrade = "upgrade"
+
+// Cordoned tells that the node was cordoned for an upgrade, by an earlier apply.
+func Cordoned(n *topology.Node) bool { return cordonedFor(n, ForUpgrade) }
+
+// WasLeaving tells that the node was cordoned by an earlier apply to leave, and
+// that it stays after all.
+func WasLeaving(n *topology.Node) bool { return cordonedFor(n, ForLeaving) }
+
+func cordonedFor(n *topology.Node, purpose string) bool {
+	return n.Cluster.Report != nil && n.Cluster.Report.Nodes[n.NodeName].Annotations[planner.CordonAnnotation] == purpose
+}

@@ -1,0 +1,7 @@
+// Package drift decides which differences count: what ignore_changes leaves to others, what
+// changed outside of kubewright, and what an interrupted apply has left.
+//
+// It chooses no operation for them.
+//
+// The package is pure: no clock, files, network or goroutines.
+package drift

@@ -1,0 +1,98 @@
+package drift
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Unignored drops what a lifecycle ignores and no file is rendered of: labels,
+// annotations and taints of nodes, and whole addons. An addon whose block is gone is
+// pruned: that is no change of a value.
+func Unignored(v *topology.Fleet, changes []planner.Change) []planner.Change {
+	var out []planner.Change
+	for _, c := range changes {
+		t := c.Address.Target
+		if cl := v.Config.Cluster(t.Name); t.Type == state.TypeAddon && cl != nil && v.Owns(t) && hasAddon(cl, t.Key) && cl.Lifecycle.Ignores("addon", t.Key) {
+			continue
+		}
+		n := v.Find(t)
+		if c.Kind == state.KindNodeObject && c.Action == planner.Update && n != nil && v.RecordedNode(t) {
+			c.Attributes = slices.DeleteFunc(slices.Clone(c.Attributes), func(a planner.AttributeChange) bool {
+				return n.Lifecycle.Ignores(state.SplitPath(a.Path)...)
+			})
+			if len(c.Attributes) == 0 {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func hasAddon(c *config.Cluster, name string) bool {
+	return slices.ContainsFunc(c.Addons, func(a *config.Addon) bool { return a.Name == name })
+}
+
+// OnceSet is an item as the state remembers it where a lifecycle leaves some of it to
+// others: what is there as it is wanted, or else what was set before. What the
+// configuration says of it by now was never set, and nobody took it away.
+func OnceSet(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item {
+	n := v.Find(it.Address.Target)
+	if it.Kind != state.KindNodeObject || n == nil {
+		return it
+	}
+	before := state.Null()
+	if was != nil {
+		before = was.Attributes
+	}
+	for _, path := range it.Attributes.Leaves() {
+		keys := state.SplitPath(path)
+		if n.Lifecycle.Ignores(keys...) && !it.Attributes.Get(path).Equal(have.Attributes.Get(path)) {
+			it.Attributes = pki.Replaced(it.Attributes, keys, pki.At(before, keys))
+		}
+	}
+	return it
+}
+
+// ignoredDrift drops the drift that the configuration accepts: what is wanted
+// there is, by ignore_changes, what is there.
+func ignoredDrift(v *topology.Fleet, drift []planner.Change, desired, observed *state.Snapshot) []planner.Change {
+	var out []planner.Change
+	for _, c := range Unignored(v, drift) {
+		want, have := desired.Find(c.Address), observed.Find(c.Address)
+		if want != nil && have != nil && ignoresAny(v, c.Address.Target) {
+			c.Attributes = slices.DeleteFunc(slices.Clone(c.Attributes), func(a planner.AttributeChange) bool {
+				return want.Attributes.Get(a.Path).Equal(have.Attributes.Get(a.Path))
+			})
+			if len(c.Attributes) == 0 {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// ignoresAny tells that a target has anything in ignore_changes, or its cluster has.
+func ignoresAny(v *topology.Fleet, t state.Target) bool {
+	c := v.ClusterOf(t)
+	if c == nil {
+		return false
+	}
+	n := c.Node(t)
+	return len(c.Lifecycle.IgnoreChanges) > 0 || n != nil && len(n.Lifecycle.IgnoreChanges) > 0
+}
+
+// AddressesOf are the items that change.
+func AddressesOf(changes []planner.Change) map[state.Address]bool {
+	out := map[state.Address]bool{}
+	for _, c := range changes {
+		out[c.Address] = true
+	}
+	return out
+}

@@ -1,0 +1,40 @@
+package drift
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// WithImplied is what is recorded with what the last apply has left without a word of it: a
+// kubelet whose version was seen in the API had a Node, and one whose certificate is
+// remembered could use that. It was somebody else who took it away.
+func WithImplied(v *topology.Fleet, desired *state.Snapshot) *state.Snapshot {
+	out := v.RecordedItems
+	for i := range v.RecordedItems.Items {
+		was := &v.RecordedItems.Items[i]
+		name := ""
+		switch {
+		case was.Kind == state.KindUnit && !was.Attributes.Get("version").IsNull():
+			name = kubelet.RegisteredAttr
+		case was.Kind == state.KindCertificate && was.Address.ID() == topology.KubeletClientCert:
+			name = pki.UsableAttr
+		}
+		if name == "" || !was.Attributes.Get(name).IsNull() {
+			continue
+		}
+		want := desired.Find(was.Address)
+		if want == nil || want.Attributes.Get(name).IsNull() {
+			continue
+		}
+		if out == v.RecordedItems {
+			out = &state.Snapshot{Items: slices.Clone(v.RecordedItems.Items)}
+			out.Sort()
+		}
+		out.Find(was.Address).Attributes = topology.With(was.Attributes, name, true)
+	}
+	return out
+}

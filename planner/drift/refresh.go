@@ -1,0 +1,172 @@
+package drift
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Refresh is the plan that changes no host: it says what was changed outside.
+func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Snapshot, options planner.Options) topology.Result {
+	header.RefreshOnly, header.Moved = true, v.Moved
+	options.Restrict(&header)
+	header.Drift = slices.DeleteFunc(Drift(v, desired, observed), func(c planner.Change) bool { return !options.Selects(c.Address.Step()) })
+	for i := range header.Drift {
+		say(v, &header.Drift[i], desired, observed)
+	}
+	sensitive.Scrub(v, header.Drift)
+	open := AddressesOf(planner.Diff(desired, observed, WithImplied(v, desired)))
+	for _, a := range interruptedSteps(v, desired, observed, open) {
+		if options.Selects(a) {
+			header.CutShort = append(header.CutShort, a.String())
+		}
+	}
+	for _, u := range v.Unobserved {
+		header.Withheld = append(header.Withheld, u)
+	}
+	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return topology.CompareTargets(a.Target, b.Target) })
+	header.Resources = standing(v)
+	header.Certificates = pki.CertificateExpiry(v, &header)
+	return topology.Result{Plan: &header, Desired: desired, Observed: observed, Open: open}
+}
+
+// say adds to what was changed outside where the configuration speaks of it, and of a
+// node whose taints can be said only all at once which it has by now.
+func say(v *topology.Fleet, c *planner.Change, desired, observed *state.Snapshot) {
+	want, have := desired.Find(c.Address), observed.Find(c.Address)
+	if want == nil || have == nil {
+		return
+	}
+	c.Attributes = slices.Clone(c.Attributes)
+	n, shared := v.Find(c.Address.Target), false
+	for i := range c.Attributes {
+		if from := want.OriginOf(c.Attributes[i].Path); from.File != "" {
+			c.Attributes[i].Origin = from
+			shared = shared || n != nil && c.Attributes[i].After.IsNull() && !says(n, from)
+		}
+	}
+	if shared {
+		c.Shown = map[string]state.Value{planner.SharedSetting: state.Bool(true)}
+	}
+	if n != nil && c.Kind == state.KindNodeObject && slices.ContainsFunc(c.Attributes, ofTaints) {
+		left, whole := taintsLeft(n, want, have)
+		if !v.Config.Secrets.IsZero() {
+			left = sensitive.Scrubbed(v, left)
+		}
+		if whole && !left.HasSensitive() {
+			c.Shown = map[string]state.Value{"taints": left}
+		}
+	}
+}
+
+// says tells that a place in the configuration is in the node's own block.
+func says(n *topology.Node, at state.Source) bool {
+	for _, s := range n.Origins {
+		if s == at {
+			return true
+		}
+	}
+	return false
+}
+
+func ofTaints(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }
+
+// taintsLeft are those of the taints that are wanted of a node which it has, with the
+// values that they have. whole tells that only all of them together can be written: the
+// configuration has them as one list, or what is left of them is none, which on a control
+// plane has to be said.
+func taintsLeft(n *topology.Node, want, have *state.Item) (left state.Value, whole bool) {
+	m := map[string]state.Value{}
+	for key := range want.Attributes.Get("taints").AsMap() {
+		if value, there := have.Attributes.Get("taints").AsMap()[key]; there {
+			m[key] = value
+		}
+	}
+	_, listed := n.Origins["taints"]
+	return state.Map(m), listed || n.IsControlPlane() && len(m) == 0
+}
+
+// Drift is what somebody else has changed. What an apply has begun, and nobody has seen to
+// be done, is its own doing: of what is not as it is wanted there the changes of the plan
+// speak, and a refresh-only plan names it as cut short.
+func Drift(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {
+	own := unconfirmed(v)
+	return slices.DeleteFunc(changed(v, desired, observed), func(c planner.Change) bool { return own(c.Address) })
+}
+
+// changed is what has changed since the last look that ended an apply. Of a node that
+// leaves, now or in a later plan, it says nothing: not all of it was looked at, and its
+// reset takes everything away. Nor does it of what nobody wants any more and is let go
+// of: that was not looked for.
+func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {
+	if v.Destroy {
+		return nil
+	}
+	leaves := map[state.Target]bool{}
+	for _, l := range v.Departures() {
+		leaves[l.Target] = !l.Replaced
+	}
+	changed := ownRotation(v, ignoredDrift(v, planner.Drift(observed, WithImplied(v, desired)), desired, observed))
+	return slices.DeleteFunc(changed, func(c planner.Change) bool {
+		return leaves[c.Address.Target] || v.Forgets(c.Address.Target) || observe.IsRetained(c.Address) && desired.Find(c.Address) == nil
+	})
+}
+
+// Refreshed is what the state learns of a refresh-only plan: what drifted, as it
+// is. Of an item that is ours in part only that part is. A secret that somebody has
+// put elsewhere is recorded as it is shown, which is covered.
+func Refreshed(v *topology.Fleet, r topology.Result) state.Learned {
+	var l state.Learned
+	learn := func(it state.Item) {
+		if !v.Config.Secrets.IsZero() {
+			it.Attributes = sensitive.Scrubbed(v, it.Attributes)
+		}
+		l.Items = append(l.Items, it)
+	}
+	for _, c := range r.Plan.Drift {
+		was, it := v.RecordedItems.Find(c.Address), r.Observed.Find(c.Address)
+		switch {
+		case it == nil || was == nil || c.Action == planner.Delete:
+			l.Gone = append(l.Gone, c.Address)
+		case was.Partial:
+			ours := *was
+			for _, a := range c.Attributes {
+				path := enclosingMap(was.Attributes, state.SplitPath(a.Path))
+				ours.Attributes = pki.Replaced(ours.Attributes, path, ofOurs(was, path, pki.At(it.Attributes, path)))
+			}
+			learn(ours)
+		default:
+			learn(*it)
+		}
+	}
+	return l
+}
+
+// ofOurs is what is at a path of an item that is ours in part, without what others have
+// put into its lists: that is not remembered, and so never taken away. A document inside
+// it is ours whole.
+func ofOurs(was *state.Item, path []string, there state.Value) state.Value {
+	to := ""
+	for _, key := range path {
+		if to = state.JoinPath(to, key); slices.Contains(was.Exact, to) {
+			return there
+		}
+	}
+	return planner.Ours(there, pki.At(was.Attributes, path))
+}
+
+// enclosingMap is as much of a path as leads through maps: a list is taken whole.
+func enclosingMap(v state.Value, path []string) []string {
+	for i, key := range path {
+		if v.Kind() != state.KindMap {
+			return path[:i]
+		}
+		v = v.AsMap()[key]
+	}
+	return path
+}

@@ -1,0 +1,67 @@
+package etcd
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Alarms tells of the alarms of etcd. A plan that does something to a cluster
+// whose etcd has one is refused: nothing that the API is asked would be kept.
+// What a destroy does needs no etcd.
+func Alarms(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if c.Seen == nil || v.Destroy {
+			continue
+		}
+		text := planner.Alarmed(c.Seen.Members)
+		if text == "" {
+			continue
+		}
+		d := diag.Warningf(Alarmed, "Cluster %q: %s", c.Label, text)
+		if slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return drain.Concerns(v, c, s.Target) }) {
+			d = diag.Errorf(Alarmed, "Cluster %q: %s\n\nUntil then nothing is changed: what this plan would do needs an etcd that takes writes.", c.Label, text)
+		}
+		diags = append(diags, d.At(c.Source))
+	}
+	return diags
+}
+
+// LostUnknownVoters tells of voters of etcd that do not answer and are on no node that
+// anybody here knows: they count for quorum, and no plan ever takes them out.
+func LostUnknownVoters(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		voters := c.VotersAt(topology.AnyWindow)
+		for _, m := range voters {
+			if v.Destroy || m.Healthy || Known(c, m) || records(v, m) {
+				continue
+			}
+			diags.Append(diag.Warningf("Etcd counts on a member that nobody knows", "Member %s (%s, %s) of the etcd of cluster %q does not answer, and is on no control plane of the configuration or the state. "+
+				"It counts for quorum all the same: of %d voters %d have to answer. See to its host; if that is gone for good, take the member out (etcdctl member remove %s).",
+				cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), c.Label, len(voters), len(voters)/2+1, m.ID).At(c.Source).For(c.Target))
+		}
+	}
+	return diags
+}
+
+// records tells that a member of etcd is on a node that the state knows.
+func records(v *topology.Fleet, m state.EtcdMember) bool {
+	if v.Recorded == nil {
+		return false
+	}
+	for _, n := range v.Recorded.Nodes {
+		if slices.Contains(m.PeerURLs, kubeadm.PeerURL(n.Address)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package etcd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// AstrayEtcds warns of control planes whose own etcd is not the cluster's.
+func AstrayEtcds(v *topology.Fleet, label string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, t := range v.ForeignEtcds(label) {
+		diags.Append(diag.Warningf("Etcd of a control plane is another one", "The etcd of %s is %s, and that of cluster %q is %s: a member that came back without its data has founded one of its own, "+
+			"which has nothing of the cluster in it. It was not asked. Have the node taken out and joined anew:\n\n  kubewright apply %s",
+			t, v.Etcds[t].ClusterID, label, v.EtcdID(label), topology.AsFlags(t, topology.ReplaceFlag)).For(t))
+	}
+	return diags
+}
+
+// AstrayText says of whom the cluster's members are not what ails it; "" of nobody.
+func AstrayText(c *topology.Cluster) string {
+	var out string
+	for _, t := range c.Fleet.ForeignEtcds(c.Label) {
+		out += fmt.Sprintf("The etcd of %s is not the cluster's: it came back without its data, and founded one of its own. Have the node taken out and joined anew:\n\n  kubewright apply %s\n\n", t, topology.AsFlags(t, topology.ReplaceFlag))
+	}
+	return out
+}
+
+// RefuseForeignEtcds refuses control planes whose own etcd is not the cluster's.
+func RefuseForeignEtcds(c *topology.Cluster) diag.Diagnostics {
+	if c.Etcd.External != nil || c.Fleet.Destroy || c.Fleet.Restores || c.Founding || InRestore(c) {
+		return nil
+	}
+	strays := c.Fleet.ForeignEtcds(c.Label)
+	var diags diag.Diagnostics
+	for _, n := range c.ControlPlanes() {
+		if slices.Contains(strays, n.Target) && !c.Fleet.Replaces(n.Target) {
+			diags = append(diags, refuseForeignEtcd(n, strays))
+		}
+	}
+	if d := refuseDivided(c); d != nil {
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// refuseForeignEtcd says how the node comes back: from the others where these hold a
+// quorum. Where they do not, what they hold may be the last of its kind.
+func refuseForeignEtcd(n *topology.Node, strays []state.Target) *diag.Diagnostic {
+	c := n.Cluster
+	its := c.Fleet.EtcdID(c.Label)
+	what := fmt.Sprintf("The etcd of %s (%s) is %s, and that of cluster %q is %s", n.Target, n.Address, c.Fleet.Etcds[n.Target].ClusterID, c.Label, its)
+	if c.Fleet.Etcds[n.Target].ClusterID == its {
+		what = fmt.Sprintf("The etcd of %s (%s) knows no other member than itself, and that of cluster %q has others", n.Target, n.Address, c.Label)
+	}
+	what += ": a member that came back without its data has founded one of its own, which has nothing of the cluster in it. Nothing is changed on any host. "
+	again := "have the node taken out and joined anew:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
+	if c.Seen != nil && c.Seen.EtcdClusterID == its && len(c.Seen.Members) > 0 {
+		return diag.Errorf(foundedAgain, "%sThe others hold the cluster's data, and a quorum of them answers: %s", what, again).At(n.Source).For(n.Target)
+	}
+	var holders []string
+	for t, e := range c.Fleet.Etcds {
+		if e.ClusterID == its && !slices.Contains(strays, t) {
+			holders = append(holders, t.String())
+		}
+	}
+	return diag.Errorf(foundedAgain, "%sThe cluster's data is on %s still, and no quorum of its members answers: keep that data. If other members are only down, bring them back, and %s\n\n"+
+		"If quorum is lost for good, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
+		"Only if etcd was made anew by hand and on purpose is that data not needed; then clean the hosts that hold it (kubeadm reset), and plan again.",
+		what, strings.Join(topology.Sorted(holders), ", "), again).At(n.Source).For(n.Target)
+}
+
+const foundedAgain = "Etcd was founded anew"
+
+// refuseDivided refuses control planes that show several etcds of which nobody can
+// tell which is the cluster's: the state does not know it, and no majority shows one.
+func refuseDivided(c *topology.Cluster) *diag.Diagnostic {
+	if c.Fleet.EtcdID(c.Label) != "" {
+		return nil
+	}
+	var lines []string
+	for _, n := range c.ControlPlanes() {
+		if e, ok := c.Fleet.Etcds[n.Target]; ok && !c.Fleet.Replaces(n.Target) {
+			lines = append(lines, fmt.Sprintf("  %s (%s): %s, %s", n.Target, n.Address, e.ClusterID, staticpod.Members(len(e.PeerURLs))))
+		}
+	}
+	if len(lines) < 2 {
+		return nil
+	}
+	return diag.Errorf("Control planes have different etcds", "The etcds of cluster %q are not one, and the state does not know which is the cluster's:\n\n%s\n\n"+
+		"Nothing is changed on any host. A member that came back without its data has founded one of its own. Find out which has the cluster's data (kubectl on that host shows it), and have the other node taken out and joined anew, with -%s='NODE'.",
+		c.Label, strings.Join(lines, "\n"), topology.ReplaceFlag).At(c.Source).For(c.Target)
+}
+
+// DataLeftBehind refuses an etcd that has founded one of its own because its pod has
+// another folder than the one with the cluster's data, and names the way back.
+func DataLeftBehind(c *topology.Cluster) *diag.Diagnostic {
+	for _, n := range c.ControlPlanes() {
+		if n.Report == nil || !n.Report.Files[n.EtcdData()].Exists || !dataElsewhere(c, n.Target, n.Report.Files[topology.Manifest("etcd")]) {
+			continue
+		}
+		pod, _ := kubeadm.StaticPodAttributes(n.Report.Files[topology.Manifest("etcd")].Content)
+		return diag.Errorf("Data of etcd left behind", "The etcd that answers for cluster %q on %s has its data in %s, where it has founded a cluster of its own with nothing in it. The data of the cluster is in %q on that host. Nothing is changed on any host. "+
+			"In %s on the host let --data-dir and the volume etcd-data lead to %s again: the kubelet restarts etcd with the cluster's data. Then plan again.",
+			c.Label, n.Target, staticpod.FolderName(staticpod.DataOnHost(pod, c.Etcd.DataDir)), c.Etcd.DataDir, topology.Manifest("etcd"), c.Etcd.DataDir).At(c.Source).For(n.Target)
+	}
+	return nil
+}
+
+// InRestore tells that the cluster's etcd is being made anew of a snapshot, and that
+// this was cut short.
+func InRestore(c *topology.Cluster) bool {
+	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report != nil && HoldsRestored(n, RestoredFrom(n)) })
+}

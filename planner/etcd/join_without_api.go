@@ -1,0 +1,47 @@
+package etcd
+
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/topology"
+)
+
+// JoinsWithoutAPI refuses to add members to the etcd of a cluster that lives and whose API is
+// silent, in a plan that does nothing about that: without a quorum etcd takes nobody,
+// and if that is lost for good the plan could be made for ever.
+func JoinsWithoutAPI(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if v.Destroy || c.Seen != nil || c.Founding || c.Etcd.External != nil {
+			continue
+		}
+		names, mends := joinersIn(c, p)
+		if len(names) == 0 || mends {
+			continue
+		}
+		diags = append(diags, diag.Errorf(joinsInTheDark, "%s would join cluster %q, of which nobody can tell whether etcd holds quorum: %s. Without a quorum etcd takes no member. "+
+			"Nothing is changed on any host. Bring the API to answer first, and plan again; a host that has just been started needs a minute for that. "+
+			"If a quorum of the members is lost for good, make etcd anew of a snapshot; those that are missing join then:\n\n  kubewright etcd restore FILE",
+			strings.Join(names, ", "), c.Label, observe.DarkTargets(c)[0].Reason).At(c.Source).For(c.Target))
+	}
+	return diags
+}
+
+// joinersIn are the nodes whose members a plan adds to etcd, and whether it does
+// something on a control plane that has joined: that may bring the API back.
+func joinersIn(c *topology.Cluster, p *planner.Plan) (names []string, mends bool) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		switch n := c.Node(s.Target); {
+		case n == nil || !n.IsControlPlane():
+		case planner.ChangesMembers(s):
+			names = append(names, n.Target.String())
+		case !n.Joins():
+			mends = true
+		}
+	}
+	return names, mends
+}

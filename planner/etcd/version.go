@@ -1,0 +1,192 @@
+package etcd
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// EtcdVersion refuses an etcd that does not start: with the data of the one that runs, or
+// with its arguments.
+func EtcdVersion(v *topology.Fleet) diag.Diagnostics {
+	diags := slices.Concat(olderEtcd(v), newerEtcd(v))
+	if len(diags) > 0 { // one reason for the same tag
+		return diags
+	}
+	return etcdArgs(v)
+}
+
+// olderEtcd refuses an image of etcd whose minor is below that of the cluster's etcd.
+// Such a server ends with "invalid downgrade; server version is lower than determined
+// cluster version" (etcd, server/etcdserver/version), so that an apply would stop at
+// the first control plane with one member less. A tag that is no version is the
+// operator's own, and where no member answers nobody can tell.
+func olderEtcd(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if c.Etcd.External != nil || len(c.ControlPlanes()) == 0 {
+			continue
+		}
+		tag := staticpod.WantedEtcdTag{Tag: kubeadm.EtcdTag(c.ControlPlanes()[0].Input()), Means: "the configuration gives it the image tag", At: pki.Place(c, "etcd.image_tag")}
+		for _, tag := range append(staticpod.PatchedEtcdTags(c), tag) {
+			if d := older(c, tag); d != nil {
+				diags = append(diags, d)
+				break
+			}
+		}
+	}
+	return diags
+}
+
+// older is olderEtcd for one tag.
+func older(c *topology.Cluster, tag staticpod.WantedEtcdTag) *diag.Diagnostic {
+	want, isVersion := planner.ParseRelease(tag.Tag)
+	runs, seen := etcdRuns(c)
+	if !isVersion || !seen || staticpod.OfMinor(want).Compare(staticpod.OfMinor(runs)) >= 0 || stepsDownTo(c, want) {
+		return nil
+	}
+	return diag.Errorf("Etcd would be older than its data",
+		"Cluster %q: its etcd runs %s, and %s %q. An etcd does not start in a cluster of a newer minor. Nothing is changed on any host. "+
+			`Give etcd an image_tag of %d.%d or newer; or have the cluster step down by one minor first, with "etcdctl downgrade enable %d.%d.0" on a control plane, and plan again.`,
+		c.Label, runs, tag.Means, tag.Tag, runs.Major, runs.Minor, want.Major, want.Minor).At(tag.At).For(c.Target)
+}
+
+// newerEtcd refuses to leave out a minor of etcd, whose upgrades go from one to the next:
+// members work together with those of the minor before, and of its data nothing older is
+// supported. Where Kubernetes goes through versions, etcd goes through theirs.
+func newerEtcd(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		runs, seen := etcdRuns(c)
+		if !seen || c.Etcd.External != nil || len(c.ControlPlanes()) == 0 {
+			continue
+		}
+		at, means := pki.Place(c, "etcd.image_tag"), "the configuration gives it the image tag"
+		if c.Etcd.ImageTag == "" {
+			at, means = pki.Place(c, "kubernetes_version"), "that of Kubernetes "+c.KubernetesVersion+" has the image tag"
+		}
+		from := runs
+		tags := etcdTags(c)
+		if patched := staticpod.PatchedEtcdTags(c); len(patched) > 0 {
+			at, means, tags = patched[0].At, patched[0].Means, []string{patched[0].Tag}
+		}
+		for _, tag := range tags {
+			to, isVersion := planner.ParseRelease(tag)
+			if !isVersion || staticpod.OfMinor(to).Compare(staticpod.OfMinor(from)) <= 0 {
+				continue
+			}
+			if next := (planner.Release{Major: from.Major, Minor: from.Minor + 1}); staticpod.OfMinor(to) != next {
+				diags = append(diags, diag.Errorf("Etcd would leave out a minor version",
+					"Cluster %q: its etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: one that is further ahead does not work with the members and the data that are there. Nothing is changed on any host. "+
+						"Give etcd an image_tag of %d.%d first, apply, and go on from there, one minor version in each apply.",
+					c.Label, runs, means, tag, next.Major, next.Minor).At(at).For(c.Target))
+				break
+			}
+			from = to
+		}
+	}
+	return diags
+}
+
+// etcdArgs refuses an etcd that does not know what the manifest tells it. kubeadm gives
+// an etcd before 3.6 its own names until Kubernetes 1.35; from 1.36 on it writes manifests
+// with which such an etcd ends at once.
+func etcdArgs(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if c.Etcd.External != nil || len(c.ControlPlanes()) == 0 {
+			continue
+		}
+		for _, in := range etcdInputs(c) {
+			if !kubeadm.EtcdTakesArgs(in) {
+				diags = append(diags, diag.Errorf("Etcd would not know its arguments",
+					"Cluster %q: the configuration gives etcd the image tag %q, and Kubernetes %s gives it arguments that etcd knows since 3.6: it would not start. Nothing is changed on any host. "+
+						"Give etcd an image_tag of 3.6 first, with the version of Kubernetes that is there, and apply that; or leave image_tag out.",
+					c.Label, kubeadm.EtcdTag(in), in.Cluster.KubernetesVersion).At(pki.Place(c, "etcd.image_tag")).For(c.Target))
+				break
+			}
+		}
+	}
+	return diags
+}
+
+// etcdTags are the tags of etcd's image in the versions that the cluster goes through.
+func etcdTags(c *topology.Cluster) []string {
+	var tags []string
+	for _, in := range etcdInputs(c) {
+		tags = append(tags, kubeadm.EtcdTag(in))
+	}
+	return tags
+}
+
+// etcdInputs are what etcd is made of in these versions, the wanted one last.
+func etcdInputs(c *topology.Cluster) []kubeadm.Input {
+	wanted := c.ControlPlanes()[0].Input()
+	if c.Up == nil {
+		return []kubeadm.Input{wanted}
+	}
+	var out []kubeadm.Input
+	for _, hop := range c.Up.Hops {
+		in, there := wanted, *wanted.Cluster
+		there.KubernetesVersion = hop.String()
+		in.Cluster = &there
+		out = append(out, in)
+	}
+	return append(out, wanted)
+}
+
+// ReplacesEtcd tells that a node gets another version of etcd than its manifest has or,
+// where an apply was cut short when that was taken away, than the state remembers. The
+// same tag is the same version, wherever its image comes from; one that is no version
+// may be any. A member that etcd does not count yet replaces none.
+func ReplacesEtcd(b *topology.Builder, n *topology.Node) bool {
+	return !n.Joins() && !staticpod.NotAMember(n) && slices.ContainsFunc(b.Changes[topology.StepAddress(n.Target, topology.EtcdPhase)], func(ch planner.Change) bool {
+		it := b.Desired.Find(ch.Address)
+		if it == nil || it.Kind != state.KindStaticPod {
+			return false
+		}
+		is := it.Attributes.Get("image")
+		was := is
+		for _, a := range ch.Attributes {
+			if a.Path == "image" {
+				was = a.Before
+			}
+		}
+		if old := n.Cluster.Fleet.RecordedItems.Find(ch.Address); was.IsNull() && old != nil {
+			was = old.Attributes.Get("image")
+		}
+		before, known := staticpod.ReleaseOf(was.AsString())
+		after, _ := staticpod.ReleaseOf(is.AsString())
+		return !was.Equal(is) && (!known || before != after)
+	})
+}
+
+// etcdRuns is the oldest version among the members that answer: by it etcd decides
+// which version the cluster has. False where none answers.
+func etcdRuns(c *topology.Cluster) (oldest planner.Release, seen bool) {
+	if c.Seen == nil {
+		return planner.Release{}, false
+	}
+	for _, m := range c.Seen.Members {
+		if r, ok := planner.ParseRelease(m.Version); ok && (!seen || r.Compare(oldest) < 0) {
+			oldest, seen = r, true
+		}
+	}
+	return oldest, seen
+}
+
+// stepsDownTo tells that etcd was told to step down to the minor of a release.
+func stepsDownTo(c *topology.Cluster, want planner.Release) bool {
+	for _, m := range c.Seen.Members {
+		if to, ok := planner.ParseRelease(m.DowngradeTo); ok && staticpod.OfMinor(to) == staticpod.OfMinor(want) {
+			return true
+		}
+	}
+	return false
+}

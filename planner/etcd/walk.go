@@ -1,0 +1,232 @@
+package etcd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// MembershipChanges are the changes of the cluster's etcd membership in the order in which
+// they are made. Dead members go first, because every other act needs a majority
+// of those that are left, and learners, because etcd has one at a time; then one is
+// promoted that an apply has left as a learner, and the dead are replaced. Then
+// members come and go by turns, so that neither more hosts than necessary are members
+// nor fewer than there will be; then nodes are replaced, each by itself; what only
+// goes, goes last.
+func MembershipChanges(c *topology.Cluster) []planner.Act {
+	if c.Etcd.External != nil || c.Founding || c.Fleet.Destroy || c.Seen == nil {
+		return nil
+	}
+	var dead, begun, back, comes, goes, replaced []planner.Act
+	readd := map[state.Target]planner.Act{}
+	for _, n := range c.ControlPlanes() {
+		if n.Report == nil || c.Votes(n.PeerURL()) && !c.Fleet.Replaces(n.Target) {
+			continue
+		}
+		add := planner.Act{Step: topology.StepAddress(n.Target, topology.EtcdPhase), Name: n.NodeName, PeerURL: n.PeerURL(), Add: true}
+		switch {
+		case c.Fleet.Replaces(n.Target) && c.Fleet.Recorded.Nodes[n.Target].Role == string(config.ControlPlane):
+			readd[n.Target] = add
+		case planner.IsLearner(c.Seen.Members, add.PeerURL):
+			begun = append(begun, add)
+		default:
+			comes = append(comes, add)
+		}
+	}
+	for _, l := range c.Fleet.Departures() {
+		if l.Cluster != c || l.Whole || !l.Acts() || l.Role != string(config.ControlPlane) {
+			continue
+		}
+		remove := planner.Act{Step: topology.StepAddress(l.Target, topology.ResetPhase), Name: l.Name, PeerURL: l.PeerURL()}
+		again, returns := readd[l.Target]
+		switch {
+		case planner.Dead(c.Seen.Members, remove.PeerURL) || planner.IsLearner(c.Seen.Members, remove.PeerURL):
+			dead = append(dead, remove)
+			if returns {
+				back = append(back, again)
+			}
+		case returns:
+			replaced = append(replaced, remove, again)
+		default:
+			goes = append(goes, remove)
+		}
+	}
+	out := slices.Concat(dead, begun, back)
+	turns := min(len(comes), len(goes))
+	for i := range turns {
+		out = append(out, comes[i], goes[i])
+	}
+	return slices.Concat(out, comes[turns:], replaced, goes[turns:])
+}
+
+// CheckMembership goes through the acts as they would be made, and refuses a plan of which
+// any prefix would lose quorum.
+func CheckMembership(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		acts := MembershipChanges(c)
+		if c.Seen == nil {
+			continue // unseenLeavers refuses that anybody leaves, and darkJoins that anybody is added
+		}
+		if planner.Alarmed(c.Seen.Members) != "" {
+			continue // alarms refuses whatever is done
+		}
+		if len(c.Seen.Members) == 0 {
+			// Where nothing is taken away, the gate looks before anything is added.
+			if membersLeave(c) {
+				diags.Append(refuseUntold(c))
+			}
+			continue
+		}
+		if moved := movedMembers(c); len(moved) > 0 {
+			diags = append(diags, moved...)
+		} else if d := strayLearner(c, acts); d != nil {
+			diags.Append(d)
+		} else if _, err := planner.Walk(c.Seen.Members, acts); err != nil {
+			diags.Append(diag.Errorf(wouldLoseQuorum, "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+
+				"The order would be: %s. Nothing is changed.", c.Label, err, DescribeChanges(c, acts)).At(c.Source).For(c.Target))
+		}
+	}
+	return diags
+}
+
+// strayLearner refuses to add members beside a learner of which no node is known: etcd
+// takes one at a time.
+func strayLearner(c *topology.Cluster, acts []planner.Act) *diag.Diagnostic {
+	if !slices.ContainsFunc(acts, func(a planner.Act) bool { return a.Add }) {
+		return nil
+	}
+	for _, m := range c.Seen.Members {
+		ours := slices.ContainsFunc(acts, func(a planner.Act) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
+		if m.Learner && !ours {
+			return diag.Errorf(otherLearner, "Etcd of cluster %q has a member without a vote already, %s (%s), which is no node of the configuration, and takes one at a time, so that nobody else can join (%s). Nothing is changed. "+
+				"If somebody has a control plane join now, wait until that is done. If nobody does, take the member out, and plan again:\n\n  etcdctl member remove %s",
+				c.Label, cmp.Or(m.Name, "not started yet"), strings.Join(m.PeerURLs, ", "), DescribeChanges(c, acts), m.ID).At(c.Source).For(c.Target)
+		}
+	}
+	return nil
+}
+
+// membersLeave tells that nodes with members of the cluster's etcd are to leave a
+// cluster that stays.
+func membersLeave(c *topology.Cluster) bool {
+	return c.Etcd.External == nil && !c.Founding && len(c.Departing()) > 0
+}
+
+// refuseUntold refuses to take a member away from an etcd of which nobody knows
+// who the others are, and how they do.
+func refuseUntold(c *topology.Cluster) *diag.Diagnostic {
+	return diag.Errorf("Membership of etcd cannot be told", "A control plane of cluster %q is to leave, and etcd did not say who its members are: %s. Nothing is changed. "+
+		"Bring API and etcd to answer first; where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.", c.Label, EtcdUnobserved(c)).At(c.Source).For(c.Target)
+}
+
+// DescribeChanges lists acts for a sentence: cp4 joins, cp1 leaves.
+func DescribeChanges(c *topology.Cluster, acts []planner.Act) string {
+	var out []string
+	for _, a := range acts {
+		verb := " leaves"
+		if a.Add {
+			verb = " joins"
+		}
+		out = append(out, topology.ShortName(a.Step.Target)+verb)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Walked is the sentence about acts: how many members there are after each.
+func Walked(c *topology.Cluster, acts []planner.Act) string {
+	sizes, err := planner.Walk(c.Seen.Members, acts)
+	if err != nil || len(sizes) != len(acts) {
+		return "membership changes: " + DescribeChanges(c, acts) + "."
+	}
+	before := len(slices.DeleteFunc(slices.Clone(c.Seen.Members), func(m state.EtcdMember) bool { return m.Learner }))
+	out := fmt.Sprintf("%s, quorum %d", staticpod.Members(before), before/2+1)
+	for i, a := range acts {
+		if !a.Add && !c.Lists(a.PeerURL) {
+			continue // etcd does not count who leaves
+		}
+		out += fmt.Sprintf(" → %s: %d, quorum %d", DescribeChanges(c, []planner.Act{a}), sizes[i], sizes[i]/2+1)
+	}
+	return out + "; held at every step."
+}
+
+// Sequence has the acts come one after another as they were walked through: who
+// leaves waits until all before have come and gone, and who comes after a leave
+// for that leave. Pods find new workers before old ones are drained.
+func Sequence(b *topology.Builder, c *topology.Cluster) {
+	acts := MembershipChanges(c)
+	for i, a := range acts {
+		for _, before := range acts[:i] {
+			done := before.Step
+			if before.Add {
+				done.Phase = topology.WaitControlPlanePhase
+			}
+			switch {
+			case a.Add && !before.Add:
+				b.After(a.Step, done)
+			case a.Add && planner.IsLearner(c.Seen.Members, before.PeerURL):
+				b.After(a.Step, before.Step)
+			case !a.Add:
+				b.After(a.Step, done)
+				b.After(topology.StepAddress(a.Step.Target, topology.DrainPhase), done)
+			}
+		}
+	}
+	for _, l := range c.Fleet.Departures() {
+		if l.Cluster != c || l.Role != string(config.Worker) || l.Replaced {
+			continue
+		}
+		for _, n := range c.Nodes {
+			if n.Joining() && !c.Fleet.Replaces(n.Target) && !n.IsControlPlane() {
+				b.After(topology.StepAddress(l.Target, topology.DrainPhase), topology.StepAddress(n.Target, topology.WaitBootstrapPhase))
+			}
+		}
+	}
+}
+
+// Findings that a gate would refuse a step of the plan.
+const (
+	wouldLoseQuorum = "Plan would lose quorum of etcd"
+	PairStops       = "Etcd would lose quorum"
+	otherLearner    = "Etcd has another learner"
+	joinsInTheDark  = "Control plane cannot join now"
+	membersDown     = "Etcd has members that are down"
+	Alarmed         = "Etcd has an alarm" // a warning where nothing is to be done
+)
+
+// Refused tells a finding that a gate would refuse a step of the plan.
+func Refused(d *diag.Diagnostic) bool {
+	return slices.Contains([]string{wouldLoseQuorum, staticpod.PairStops, otherLearner, joinsInTheDark, membersDown, Alarmed}, d.Summary)
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// InOrder are the control planes, the primary first.
+func InOrder(c *topology.Cluster) []*topology.Node {
+	out := slices.Clone(c.ControlPlanes())
+	slices.SortStableFunc(out, func(a, b *topology.Node) int {
+		return boolOrder(b.Target == c.Primary) - boolOrder(a.Target == c.Primary)
+	})
+	return out
+}
+
+func Cluster(s *topology.RotationStage) *topology.Cluster { return s.View.Clusters[s.Place] }
+
+func Step(s *topology.RotationStage, t state.Target, phase string) state.Address {
+	id := topology.StepAddress(t, phase)
+	id.Waypoint = s.Name
+	return id
+}

@@ -1,0 +1,161 @@
+package maintenance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Defragment plans for every etcd member of a cluster to give back the space
+// that its database does not use: one after the other, the leader last. Under an
+// alarm for lack of space etcd is compacted first, and disarmed when all is done.
+// What etcd holds is fetched before; options may skip that phase.
+func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options, label string) (topology.Result, diag.Diagnostics) {
+	diags := pipeline.LeaveOutWorkers(v)
+	pki.Resolve(v)
+	diags = append(diags, pipeline.Situate(v)...)
+	c, more := careFor(v, label)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return topology.Result{}, diags
+	}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{c.Limit("etcd-membership"): 1}}
+	d.Resources = []planner.ResourceChange{{Target: c.Target, Action: planner.Update, Note: "Kubernetes " + c.KubernetesVersion}}
+	members := slices.Clone(c.Report.Members)
+	slices.SortStableFunc(members, func(a, b state.EtcdMember) int {
+		if a.Leader != b.Leader {
+			return cmp.Compare(objects.RankOf(a.Leader), objects.RankOf(b.Leader))
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	var last []state.Address
+	if full(members) {
+		s := compactStep(c)
+		d.Steps, last = append(d.Steps, s), []state.Address{s.ID}
+	}
+	for _, m := range members {
+		s, ok := defragmentStep(c, m)
+		if !ok {
+			diags = append(diags, leftAlone(c, m))
+			continue
+		}
+		d.Steps, d.Edges[s.ID], last = append(d.Steps, s), last, []state.Address{s.ID}
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: s.Target, Action: planner.Update, Note: c.Node(s.Target).Address + ", " + string(c.Node(s.Target).Role)})
+	}
+	if full(c.Report.Members) {
+		s := planner.Step{
+			ID: topology.StepAddress(c.Target, topology.DefragmentPhase), Phase: topology.DefragmentPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
+			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}},
+		}
+		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
+	}
+	if len(d.Steps) > 0 {
+		b := topology.Builder{Draft: &d}
+		etcd.SnapshotBefore(&b, c, "", "members are defragmented", d.Steps[0].ID)
+	}
+	pipeline.Describe(c.Fleet, d.Resources)
+	if len(members) > 1 {
+		d.Quorum = []string{fmt.Sprintf("%d members, of which one at a time does not answer for some seconds.", len(members))}
+	} else {
+		d.Quorum = []string{"1 member, without which the API does not answer for some seconds."}
+	}
+	p, err := planner.Assemble(header, nil, nil, d, planner.Options{SkipPhases: options.SkipPhases})
+	if err != nil {
+		return topology.Result{}, append(diags, pipeline.Unsound(err))
+	}
+	for i := range p.Steps {
+		if n := c.Node(p.Steps[i].Target); n != nil {
+			if d := etcd.RefuseDown(n, &p.Steps[i], c.VotersAt(topology.AnyWindow)); d != nil {
+				return topology.Result{}, append(diags, d)
+			}
+		}
+	}
+	return topology.Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
+}
+
+// compactStep has etcd drop the past. API servers do that every five minutes, but
+// not under the alarm: they agree on it by a write, which etcd refuses.
+func compactStep(c *topology.Cluster) planner.Step {
+	return planner.Step{
+		ID: topology.StepAddress(c.Target, topology.CompactPhase), Phase: topology.CompactPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
+		Impact:     "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew",
+		Operations: planner.Operations{planner.CompactEtcd{}},
+	}
+}
+
+func full(members []state.EtcdMember) bool { return planner.HasAlarm(members, planner.AlarmNoSpace) }
+
+// careFor is a cluster whose etcd is ours and answers, and whose members agree.
+func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnostics) {
+	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Label == label })
+	if i < 0 {
+		return nil, diag.Diagnostics{unknownCluster(v, label)}
+	}
+	c := v.Clusters[i]
+	switch {
+	case c.Etcd.External != nil:
+		return nil, RefuseExternalEtcd(c.Cluster)
+	case c.Report == nil || len(c.Report.Members) == 0:
+		why := OrUnknown(v.ClusterErrors[label])
+		if c.Report != nil {
+			why = etcd.EtcdUnobserved(c)
+		}
+		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed. Bring it to answer (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.Target)}
+	case planner.HasAlarm(c.Report.Members, planner.AlarmCorrupt):
+		return nil, diag.Diagnostics{diag.Errorf(etcd.Alarmed, "Cluster %q: %s\n\nUntil it is settled which data is right no member is defragmented: each does not answer meanwhile. Nothing was changed.",
+			c.Label, planner.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
+	}
+	return c, nil
+}
+
+// unknownCluster refuses a label that no cluster has.
+func unknownCluster(v *topology.Fleet, label string) *diag.Diagnostic {
+	var labels []string
+	for _, c := range v.Clusters {
+		labels = append(labels, c.Label)
+	}
+	return diag.Errorf("Unknown cluster", "The configuration has no cluster %q. It has %s.", label, cmp.Or(strings.Join(labels, ", "), "none"))
+}
+
+// RefuseExternalEtcd refuses to look after the etcd of somebody else.
+func RefuseExternalEtcd(c *config.Cluster) diag.Diagnostics {
+	return diag.Diagnostics{diag.Errorf("Etcd is not kubewright's", "The etcd of cluster %q is external: whoever runs it takes care of it.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))}
+}
+
+// defragmentStep is for a member on a node of the configuration.
+func defragmentStep(c *topology.Cluster, m state.EtcdMember) (planner.Step, bool) {
+	for _, n := range c.ControlPlanes() {
+		if !slices.Contains(m.PeerURLs, n.PeerURL()) {
+			continue
+		}
+		return planner.Step{
+			ID: topology.StepAddress(n.Target, topology.DefragmentPhase), Phase: topology.DefragmentPhase, Target: n.Target, Action: planner.Update, Via: c.Primary,
+			Limits: []string{c.Limit("etcd-membership")}, Gates: []string{planner.QuorumGate},
+			Impact: fmt.Sprintf("%s on the disk, of which %s are in use", mebibytes(m.DBSize), mebibytes(m.DBInUse)),
+			Operations: planner.Operations{
+				planner.DefragmentEtcd{Name: m.Name, PeerURL: n.PeerURL(), Timeout: c.Timeouts.EtcdAPICall},
+			},
+		}, true
+	}
+	return planner.Step{}, false
+}
+
+// leftAlone tells of a member whose host nobody here knows.
+func leftAlone(c *topology.Cluster, m state.EtcdMember) *diag.Diagnostic {
+	return diag.Warningf("Etcd member is left alone", "Member %s (%s, %s) is on no control plane of the configuration, so that its database stays as large as it is. "+
+		"If it belongs to the cluster, defragment it where it runs (etcdctl defrag); if its host is gone, take it out (etcdctl member remove %s).",
+		cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), m.ID).At(c.Source).For(c.Target)
+}
+
+// mebibytes prints a size in bytes.
+func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

@@ -1,0 +1,294 @@
+package maintenance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// EtcdRestore is a snapshot that a cluster's etcd is to be made of anew.
+type EtcdRestore struct {
+	// Cluster is the label of the cluster.
+	Cluster string
+	// Artifact is the file's name in its folder, SHA256 its digest.
+	Artifact, SHA256 string
+	// Answers are the members of an etcd that answers a linearizable read; nil for none.
+	Answers []state.EtcdMember
+}
+
+// The waypoints of a restore. What is observed tells where it stands: the mark
+// on the first control plane says that the data is made, and the members say
+// who has joined.
+const (
+	restoreStop  = "stop"
+	restoreData  = "data"
+	restoreStart = "start"
+	restoreJoin  = "join"
+	RestoreDone  = "done"
+)
+
+// Restore plans to make a cluster's etcd anew of a snapshot: everywhere the API
+// servers and what is left of etcd are stopped and its data is set aside, one
+// control plane gets the snapshot as a cluster of one member, and the others
+// join that. It is refused while a quorum answers, because nothing is restored
+// over a cluster that works, and goes on where it was interrupted.
+func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
+	v.Restores = true
+	diags := pipeline.LeaveOutWorkers(v)
+	pki.Resolve(v)
+	diags = append(diags, pipeline.Situate(v)...)
+	c, more := clusterToRestore(v, r)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return topology.Result{}, diags
+	}
+	planes := restorable(c)
+	first := planes[0]
+	// The data of the first one is that of a cluster that is being founded: its
+	// manifest names it alone.
+	// What another one holds is set aside, so that it joins as one without data.
+	c.Primary, c.Founding, c.Restoring = first.Target, true, true
+	b := restore{cluster: c, from: r, controlPlanes: planes, draft: planner.Draft{
+		Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.Limit("etcd-membership"): 1},
+	}}
+	desired := pipeline.Desired(v)
+	b.desired = desired
+	if etcd.RestoredFrom(first) != r.SHA256 {
+		b.stop()
+		diags = append(diags, whatIsLost(c, r))
+	}
+	b.start()
+	for _, n := range planes {
+		b.draft.Resources = append(b.draft.Resources, planner.ResourceChange{Target: n.Target, Action: planner.Update, Note: n.Address + ", " + string(n.Role)})
+	}
+	pipeline.Describe(v, b.draft.Resources)
+	b.draft.Quorum = []string{restoredMembers(len(planes))}
+	header.ForgetUnreachable = pipeline.Printed(v.ForgetUnreachable)
+	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})
+	if err != nil {
+		return topology.Result{}, append(diags, pipeline.Unsound(err))
+	}
+	return topology.Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
+}
+
+// restoredMembers is the sentence about the members that a restore makes.
+func restoredMembers(count int) string {
+	if count == 1 {
+		return "1 member of the snapshot, quorum 1."
+	}
+	return fmt.Sprintf("1 member of the snapshot, then %d added one at a time as learners; %d members, quorum %d.", count-1, count, count/2+1)
+}
+
+// clusterToRestore is the cluster, unless nothing may be restored over it.
+func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag.Diagnostics) {
+	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Label == r.Cluster })
+	if i < 0 {
+		return nil, diag.Diagnostics{unknownCluster(v, r.Cluster)}
+	}
+	c := v.Clusters[i]
+	planes := restorable(c)
+	switch {
+	case c.Etcd.External != nil:
+		return nil, RefuseExternalEtcd(c.Cluster)
+	case len(planes) == 0:
+		return nil, refuseNowhere(c)
+	case etcd.RestoredFrom(planes[0]) == r.SHA256 && !etcd.HoldsRestored(planes[0], r.SHA256):
+		return nil, diag.Diagnostics{refuseLostAgain(planes[0], r)}
+	case r.Answers != nil && etcd.RestoredFrom(planes[0]) != r.SHA256:
+		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
+			"and nothing was changed. %sIf the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
+			c.Label, MembersNamed(r.Answers), etcd.AstrayText(c)).At(c.Source).For(c.Target)}
+	}
+	if diags := refuseNotStopped(c); diags.HasErrors() {
+		return nil, diags
+	}
+	return c, nil
+}
+
+// refuseNowhere speaks of a cluster whose control planes have all lost what a snapshot
+// does not bring back. What one holds that was not looked at nobody knows: situate
+// refuses those of the configuration, and refuseUnconfigured those of the state.
+func refuseNowhere(c *topology.Cluster) diag.Diagnostics {
+	if slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report == nil }) {
+		return nil
+	}
+	if d := refuseUnconfigured(c); d != nil {
+		return diag.Diagnostics{d}
+	}
+	return diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds both its CA (%s/ca.crt) and %s any more, and a snapshot holds neither: "+
+		"the nodes would trust no new API server. Nothing was changed. Put the files back, from a backup of a control plane's /etc/kubernetes; "+
+		"without them the cluster has to be destroyed and made anew.", c.Label, c.Certificates.Dir, topology.AdminConf).At(c.Source).For(c.Target)}
+}
+
+// MembersNamed lists members of etcd by their names.
+func MembersNamed(members []state.EtcdMember) string {
+	var out []string
+	for _, m := range members {
+		out = append(out, m.Name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// restorable are the control planes that a restore stops, and that join what it makes. The
+// one on which a restore has begun comes first, then those that hold data of a member:
+// another one may be a host that never came to join.
+func restorable(c *topology.Cluster) []*topology.Node {
+	var out []*topology.Node
+	for _, n := range c.ControlPlanes() {
+		if n.Report != nil && len(lackedToRestore(n)) == 0 {
+			out = append(out, n)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *topology.Node) int {
+		return cmp.Or(
+			objects.RankOf(etcd.RestoredFrom(a) == "")-objects.RankOf(etcd.RestoredFrom(b) == ""),
+			objects.RankOf(!a.Report.Files[a.EtcdData()].Exists)-objects.RankOf(!b.Report.Files[b.EtcdData()].Exists),
+		)
+	})
+	return out
+}
+
+// lackedToRestore are the files that a snapshot does not bring back, and without which
+// a control plane is no part of a restore.
+func lackedToRestore(n *topology.Node) []string {
+	var out []string
+	if n.Cluster.Fleet.CA(n.Target) == "" {
+		out = append(out, n.Cluster.CAFile())
+	}
+	if !n.Report.Files[topology.AdminConf].Exists {
+		out = append(out, topology.AdminConf)
+	}
+	return out
+}
+
+// refuseLostAgain speaks of a restore that has begun on a node, whose data has been
+// lost since. To go on would be to start an etcd with nothing in it.
+func refuseLostAgain(n *topology.Node, r EtcdRestore) *diag.Diagnostic {
+	holds := "there is none any more"
+	if n.Report.Files[n.EtcdData()].Exists {
+		holds = "what is there now is not it: etcd has begun with empty data, or somebody has put other data there"
+	}
+	return diag.Errorf("Restored data is lost", "A restore of %s into cluster %q was cut short, and %s (%s) had its data, but %s (%s). Nothing was changed: to go on would be to go on without what was restored. "+
+		"See first that no other control plane holds it: those that had joined may be a quorum (kubewright etcd status). "+
+		"If none does, have the restore begin anew: delete %s on that host, and run the same command again.",
+		r.Artifact, n.Cluster.Label, n.Target, n.Address, holds, n.EtcdData(), planner.RestoredMark).At(n.Source).For(n.Target)
+}
+
+func whatIsLost(c *topology.Cluster, r EtcdRestore) *diag.Diagnostic {
+	return diag.Warningf("What came after the snapshot is lost", "Cluster %q becomes what it was when %s was taken: objects made since are gone, those deleted since are back, "+
+		"and containers that run are put right to that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source).For(c.Target)
+}
+
+// aside is the name that data gets which is there already.
+func (r EtcdRestore) aside() string { return "member.before-" + topology.Short(r.SHA256) }
+
+// restore drafts the steps.
+type restore struct {
+	cluster       *topology.Cluster
+	from          EtcdRestore
+	controlPlanes []*topology.Node
+	desired       *state.Snapshot
+	draft         planner.Draft
+}
+
+func (b *restore) add(n *topology.Node, waypoint string, s planner.Step, needs ...state.Address) state.Address {
+	s.ID = topology.StepAddress(n.Target, topology.RestorePhase)
+	s.ID.Waypoint = waypoint
+	s.Phase, s.Target, s.Action = topology.RestorePhase, n.Target, planner.Update
+	b.draft.Steps = append(b.draft.Steps, s)
+	b.draft.Edges[s.ID] = needs
+	return s.ID
+}
+
+func (b *restore) at(n *topology.Node, waypoint string) state.Address {
+	id := topology.StepAddress(n.Target, topology.RestorePhase)
+	id.Waypoint = waypoint
+	return id
+}
+
+// stop ends every API server and member, and makes the data on the first. Somebody may
+// have been asked for long since the plan was made, and members may have come back: each
+// host is stopped only while etcd is silent still.
+func (b *restore) stop() {
+	c, first := b.cluster, b.controlPlanes[0]
+	var stopped []state.Address
+	for _, n := range b.controlPlanes {
+		ops := planner.Operations{planner.RemovePath{Path: topology.Manifest("kube-apiserver")}, planner.RemovePath{Path: topology.Manifest("etcd")}}
+		if n != first {
+			ops = append(ops, planner.SetAsideEtcd{DataDir: c.Etcd.DataDir, As: b.from.aside()})
+		}
+		stopped = append(stopped, b.add(n, restoreStop, planner.Step{
+			Gates: []string{planner.SilenceGate}, Impact: "stops the API server and etcd here; the data of etcd is set aside", Operations: ops,
+		}))
+	}
+	b.add(first, restoreData, planner.Step{
+		Impact: "makes etcd's data of " + b.from.Artifact,
+		Operations: planner.Operations{planner.RestoreEtcd{
+			Artifact: b.from.Artifact, SHA256: b.from.SHA256, DataDir: c.Etcd.DataDir, As: b.from.aside(),
+			Name: first.NodeName, PeerURL: first.PeerURL(), Image: kubeadm.EtcdImage(first.Input()), Socket: first.RuntimeSocket(),
+		}},
+	}, stopped...)
+}
+
+// start runs the new member, has the others join one after the other, and ends
+// the restore.
+func (b *restore) start() {
+	c, first := b.cluster, b.controlPlanes[0]
+	ops := planner.Operations{
+		b.file(first, topology.EtcdPhase, "etcd"),
+		planner.Wait{For: planner.WaitEtcdStarted, Name: first.NodeName, Timeout: c.Timeouts.EtcdAPICall},
+		b.file(first, topology.ControlPlanePhase, "kube-apiserver"),
+		planner.Wait{For: planner.WaitAPI, Timeout: c.Timeouts.ControlPlaneComponentHealthCheck},
+	}
+	last := b.add(first, restoreStart, planner.Step{Via: first.Target, Impact: "starts etcd with one member, and the API server", Operations: ops}, b.at(first, restoreData))
+	for _, n := range b.controlPlanes[1:] {
+		last = b.add(n, restoreJoin, b.join(n), last)
+	}
+	b.add(first, RestoreDone, planner.Step{
+		Impact: "ends the restore", Operations: planner.Operations{planner.RemovePath{Path: planner.RestoredMark}, planner.RemovePath{Path: observe.RestoredData(first)}},
+	}, last)
+}
+
+func (b *restore) join(n *topology.Node) planner.Step {
+	s := planner.Step{Via: b.controlPlanes[0].Target, Impact: "joins etcd and starts the API server"}
+	if !b.votes(n) {
+		s.Limits, s.Gates = []string{b.cluster.Limit("etcd-membership")}, []string{planner.QuorumGate}
+		s.Operations = staticpod.JoinEtcd(n, staticpod.EtcdManifest(topology.PhaseWork{Desired: b.desired}, n))
+	}
+	s.Operations = append(s.Operations, b.file(n, topology.ControlPlanePhase, "kube-apiserver"))
+	s.Operations = append(s.Operations, staticpod.HealthWaits(n, "kube-apiserver")...)
+	return s
+}
+
+// votes tells that a node is a voter of the new etcd already.
+func (b *restore) votes(n *topology.Node) bool {
+	return slices.ContainsFunc(b.from.Answers, func(m state.EtcdMember) bool {
+		return !m.Learner && slices.Contains(m.PeerURLs, n.PeerURL())
+	})
+}
+
+// file writes a static pod as the configuration asks for it.
+func (b *restore) file(n *topology.Node, phase, component string) planner.Operation {
+	return host.WriteFile(b.desired.Find(topology.ItemAddress(n.Target, phase, "file", topology.Manifest(component))))
+}
+
+func OrUnknown(reason string) string {
+	if reason == "" {
+		return "no control plane has an administrator's kubeconfig (" + topology.AdminConf + ")"
+	}
+	return reason
+}

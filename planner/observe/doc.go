@@ -1,0 +1,7 @@
+// Package observe says what to ask hosts and the API, and turns the answers into items that
+// are compared with the desired ones.
+//
+// It compares nothing itself, and it never fails a plan.
+//
+// The package is pure: no clock, files, network or goroutines.
+package observe

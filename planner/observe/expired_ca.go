@@ -1,0 +1,52 @@
+package observe
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// lost tells that who has signed something is a CA that is being replaced, or was about to
+// take its place in a rotation that was cut short: neither is trusted when that is done.
+func lost(c *topology.Cluster, issuer string) bool {
+	for base := range c.AtOnce {
+		if issuer != "" && slices.Contains(c.PrimaryNode().CasIn(base+".crt"), issuer) {
+			return true
+		}
+	}
+	return false
+}
+
+// nodeWithLost makes what a CA has signed that is replaced at once due, with the CA.
+func nodeWithLost(n *topology.Node, attrs state.Value, f state.FileReport) state.Value {
+	if !staticpod.ReplacesAtOnce(n.Cluster) || attrs.Get(planner.RenewalDue).IsNull() {
+		return attrs
+	}
+	var cert *state.CertificateInfo
+	switch {
+	case f.Kubeconfig != nil:
+		cert = f.Kubeconfig.Client
+	case len(f.Certificates) > 0:
+		cert = &f.Certificates[0]
+	}
+	if cert == nil || !lost(n.Cluster, cert.IssuerKeyDigest) {
+		return attrs
+	}
+	m := map[string]state.Value{}
+	for k, v := range attrs.AsMap() {
+		m[k] = v
+	}
+	m[planner.RenewalDue] = state.Bool(true)
+	return state.Map(m)
+}
+
+// fleetWithLost is that of the item's node.
+func fleetWithLost(v *topology.Fleet, it *state.Item, attrs state.Value, f state.FileReport) state.Value {
+	if n := v.Find(it.Address.Target); n != nil {
+		return nodeWithLost(n, attrs, f)
+	}
+	return attrs
+}

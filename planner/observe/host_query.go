@@ -1,0 +1,268 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Queries says what to look at on each host of the configuration and of the
+// state: everything that desired or recorded speaks of, the traces of other
+// clusters, and, for a host that is not known to be ours yet or that becomes a control
+// plane, what preflight needs.
+func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
+	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
+	pki.Resolve(v)
+	out := map[state.Target]state.Query{}
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			out[n.Target] = query(n)
+		}
+	}
+	if recorded == nil {
+		return out
+	}
+	for t, n := range recorded.Nodes {
+		if _, configured := out[t]; !configured {
+			q := baseQuery(n.Role == string(config.ControlPlane))
+			addItems(&q, topology.RecordedItems(recorded, t))
+			identityQuery(v.DepartureOf(t), &q)
+			q.Programs = n.Programs
+			out[t] = Normal(q)
+		}
+	}
+	return out
+}
+
+func query(n *topology.Node) state.Query {
+	q := baseQuery(n.IsControlPlane())
+	q.CRISocket = n.CRISocket
+	c := n.Cluster
+	if n.IsControlPlane() && c.Etcd.External == nil {
+		for _, name := range []string{"ca.crt", "healthcheck-client.crt", "healthcheck-client.key"} {
+			q.Secrets = append(q.Secrets, c.Certificates.Dir+"/etcd/"+name)
+		}
+		q.Files = append(q.Files, state.FileQuery{Path: n.EtcdData()}, state.FileQuery{Path: RestoredData(n), Read: state.ReadContent})
+	}
+	if n.IsControlPlane() {
+		keyRotationQuery(n, &q)
+	}
+	staticpod.ReadersQuery(n, &q)
+	q.Files = append(q.Files, state.FileQuery{Path: topology.BootstrapConf})
+	rotationQuery(c, &q, n.IsControlPlane())
+	for _, p := range slices.Concat(host.FoldersBefore(n), pki.PKIFoldersAround(n)) {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	for _, v := range preflight.DemandedVolumes(n) {
+		q.Files = append(q.Files, state.FileQuery{Path: v.HostPath})
+	}
+	// Which paths are wanted does not depend on facts; their content does. A control
+	// plane may be the one that founds the cluster.
+	c.Primary = n.Target
+	if n.IsControlPlane() {
+		c.Founding = true
+		addItems(&q, preflight.Desired(n))
+	}
+	c.Founding = false
+	addItems(&q, preflight.Desired(n))
+	host.PackagesQuery(n, &q)
+	recorded := c.Fleet.Recorded
+	if q.Preflight = !c.Fleet.RecordedNode(n.Target); !q.Preflight {
+		q.Programs = recorded.Nodes[n.Target].Programs
+	}
+	if q.Preflight || preflight.BecomesControlPlane(n) {
+		preflightQuery(n, &q)
+	}
+	if recorded != nil {
+		addItems(&q, topology.RecordedItems(recorded, n.Target))
+	}
+	pki.CertificatesQuery(n, &q)
+	return Normal(q)
+}
+
+// preflightQuery adds what only the checks of a host that joins, or joins as a control
+// plane that was none, want to know.
+func preflightQuery(n *topology.Node, q *state.Query) {
+	q.Units = append(q.Units, preflight.FirewalldUnit)
+	q.Ports = append(q.Ports, preflight.Ports(n)...)
+	paths := preflight.EtcdClientPaths(n)
+	if n == n.Cluster.Nodes[0] {
+		// Through the first control plane an external etcd is looked at before anything
+		// is founded on it.
+		q.Secrets = append(q.Secrets, paths...)
+	}
+	if n.CRISocket != "" {
+		paths = append(paths, preflight.SocketPath(n.CRISocket))
+	}
+	for _, p := range append(paths, preflight.SoftwareFolders(n)...) {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	if on, _ := host.KubeletFlag(n, "protectKernelDefaults"); on {
+		q.Sysctls = append(q.Sysctls, host.SortedNames(preflight.KernelDefault)...)
+	}
+}
+
+func baseQuery(controlPlane bool) state.Query {
+	q := state.Query{
+		Units: []string{topology.KubeletUnit, host.ContainerdUnit}, Commands: slices.Concat(preflight.RequiredCommands, preflight.InstallCommands), Sysctls: slices.Clone(host.SysctlsOfOthers),
+	}
+	for _, p := range topology.TracesOfCluster {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	q.Globs = []string{topology.CNIConfigs + "/*"}
+	for _, p := range host.InstallFolders {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	q.Files = append(q.Files, state.FileQuery{Path: topology.KubeletClientCert, Read: state.ReadCertificate})
+	if controlPlane {
+		q.Files = append(q.Files, state.FileQuery{Path: planner.RestoredMark, Read: state.ReadContent})
+		q.Secrets = []string{topology.AdminConf, pki.SuperAdminConf}
+	}
+	return q
+}
+
+// reads says what of a file each kind of item needs.
+var reads = map[state.Kind]state.Read{
+	state.KindFile: state.ReadContent, state.KindYAMLFile: state.ReadContent,
+	state.KindEnvFile: state.ReadContent, state.KindStaticPod: state.ReadContent,
+	state.KindKubeconfig: state.ReadKubeconfig,
+	state.KindBinary:     state.ReadDigest,
+	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat,
+}
+
+// certificateFile is the path of a certificate: that of a pair BASE.crt and
+// BASE.key is addressed by BASE, one by itself as the file that it is.
+func certificateFile(it *state.Item) string {
+	if it.Address.Class() == "certificate" {
+		return it.Address.ID() + ".crt"
+	}
+	return it.Address.ID()
+}
+
+func addItems(q *state.Query, items []state.Item) {
+	for i := range items {
+		it := &items[i]
+		id := it.Address.ID()
+		switch it.Kind {
+		case state.KindCertificate:
+			q.Files = append(q.Files, state.FileQuery{Path: certificateFile(it), Read: state.ReadCertificate})
+			if it.Address.Class() == "certificate" {
+				q.Files = append(q.Files, state.FileQuery{Path: id + ".key", Read: state.ReadKey})
+			}
+		case state.KindUnit:
+			q.Units = append(q.Units, id)
+		case state.KindSysctl:
+			q.Sysctls = append(q.Sysctls, id)
+		case state.KindModule:
+			q.Modules = append(q.Modules, id)
+		case state.KindImage:
+			q.Images = true
+		case state.KindPackage:
+			q.Packages.Names = append(q.Packages.Names, id)
+		default:
+			if read, ok := reads[it.Kind]; ok {
+				q.Files = append(q.Files, state.FileQuery{Path: id, Read: read})
+			}
+		}
+	}
+}
+
+// rank orders what of a file is wanted: a path asked for twice is read as the
+// one who wants more of it asks.
+var rank = map[state.Read]int{
+	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6,
+}
+
+func Normal(q state.Query) state.Query {
+	want := map[string]state.Read{}
+	for _, f := range q.Files {
+		if r, ok := want[f.Path]; !ok || rank[f.Read] > rank[r] {
+			want[f.Path] = f.Read
+		}
+	}
+	q.Files = nil
+	for path, read := range want {
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: read})
+	}
+	slices.SortFunc(q.Files, func(a, b state.FileQuery) int {
+		if a.Path < b.Path {
+			return -1
+		}
+		return 1
+	})
+	slices.SortFunc(q.Processes, func(a, b state.Process) int { return strings.Compare(a.Name, b.Name) })
+	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets, &q.Packages.Names} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.Sort(q.Ports)
+	q.Ports = slices.Compact(q.Ports)
+	return q
+}
+
+// CABase is the path of the CA of the departing node's cluster without .crt and .key: where
+// the block is gone, that of the recorded item which is not below another folder.
+func CABase(l topology.Departure) string {
+	if l.Cluster != nil {
+		return l.Cluster.CABase()
+	}
+	base := ""
+	for _, it := range topology.RecordedItems(l.Recorded, l.Target) {
+		if it.Kind != state.KindCertificate {
+			continue
+		}
+		if b, ok := strings.CutSuffix(certificateFile(&it), ".crt"); ok && strings.HasSuffix(b, "/ca") && (base == "" || len(b) < len(base)) {
+			base = b
+		}
+	}
+	return cmp.Or(base, topology.KubeadmPKI+"/ca")
+}
+
+// identityQuery asks for what tells of which cluster the departing node's host is part.
+func identityQuery(l topology.Departure, q *state.Query) {
+	base := CABase(l)
+	for _, path := range []string{base + ".crt", topology.OldFile(base), topology.ExpiredFile(base)} {
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: state.ReadCertificate})
+	}
+	q.Files = append(q.Files, state.FileQuery{Path: topology.KubeletConf, Read: state.ReadKubeconfig})
+}
+
+// rotationQuery asks for the files of rotations, and whether the kubelet has
+// read its kubeconfig as it is now.
+func rotationQuery(c *topology.Cluster, q *state.Query, controlPlane bool) {
+	q.Processes = append(q.Processes, KubeletProcess)
+	if !controlPlane {
+		return
+	}
+	for _, a := range c.Authorities {
+		q.Files = append(q.Files, state.FileQuery{Path: pki.ExpiredFile(a), Read: state.ReadCertificate})
+		for _, p := range pki.RotationPaths(a) {
+			read := state.ReadCertificate
+			if strings.HasSuffix(p, ".key") {
+				read = state.ReadStat
+			}
+			q.Files = append(q.Files, state.FileQuery{Path: p, Read: read})
+		}
+	}
+}
+
+// KubeletProcess is the kubelet's process as kubeadm starts it.
+var KubeletProcess = state.Process{Name: "kubelet", Argument: "--kubeconfig=" + topology.KubeletConf}
+
+// keyRotationQuery asks for the service account keys and the files of their rotation.
+func keyRotationQuery(n *topology.Node, q *state.Query) {
+	base := n.ServiceAccountKey()
+	for _, p := range []string{base + ".pub", base + "-old.pub", base + "-next.pub"} {
+		q.Files = append(q.Files, state.FileQuery{Path: p, Read: state.ReadPublicKeys})
+	}
+	q.Files = append(q.Files, state.FileQuery{Path: base + ".key", Read: state.ReadKey}, state.FileQuery{Path: base + "-next.key", Read: state.ReadDigest})
+}

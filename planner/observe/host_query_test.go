@@ -1,0 +1,13 @@
+package observe
+
+import "testing"
+
+// TestQueryIsNobodyElses: queries of several hosts are put in order at the same time.
+func TestQueryIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	first, second := baseQuery(true), baseQuery(true)
+	first.Sysctls[0], first.Commands[0] = "changed", "changed"
+	if second.Sysctls[0] == "changed" || second.Commands[0] == "changed" {
+		t.Error("two queries share a list")
+	}
+}

@@ -1,0 +1,306 @@
+package observe
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Observed turns reports into items: for every address that is desired or
+// recorded, what the host, the API or etcd shows of it.
+func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snapshot {
+	out := &state.Snapshot{Facts: map[state.Target]*state.Facts{}, Items: make([]state.Item, 0, len(desired.Items))}
+	for t, r := range v.Reports {
+		out.Facts[t] = &r.Facts
+	}
+	for _, u := range v.Unobserved {
+		out.Unobserved = append(out.Unobserved, u)
+	}
+	seen := make(map[state.Address]bool, len(desired.Items))
+	for _, s := range []*state.Snapshot{desired, recorded} {
+		for i := range s.Items {
+			it := &s.Items[i]
+			// What is let go of is not looked for: it is forgotten, not taken away.
+			if seen[it.Address] || s == recorded && IsRetained(it.Address) {
+				continue
+			}
+			seen[it.Address] = true
+			if attrs, ok := Observe(v, it); ok {
+				like := []state.Value{it.Attributes}
+				if was := recorded.Find(it.Address); was != nil {
+					like = append(like, was.Attributes)
+				}
+				out.Items = append(out.Items, objects.Recordable(*it))
+				out.Items[len(out.Items)-1].Attributes = sensitive.Cover(v, it, attrs, like...)
+			}
+		}
+	}
+	for _, c := range v.Clusters {
+		if c.Founding {
+			continue
+		}
+		if c.Report == nil {
+			out.Unobserved = append(out.Unobserved, DarkTargets(c)...)
+		} else if c.Report.Members == nil && c.Etcd.External == nil {
+			for _, n := range c.ControlPlanes() {
+				out.Unobserved = append(out.Unobserved, state.Unobserved{Target: n.Target, Class: "member", Reason: c.Report.EtcdUnobserved})
+			}
+		}
+	}
+	slices.SortFunc(out.Unobserved, func(a, b state.Unobserved) int {
+		return state.Address{Target: a.Target}.Compare(state.Address{Target: b.Target})
+	})
+	out.Sort()
+	return out
+}
+
+// DarkTargets are the cluster and its addons, when the API does not answer.
+func DarkTargets(c *topology.Cluster) []state.Unobserved {
+	reason := "the API did not answer"
+	if staticpod.ReplacesAtOnce(c) {
+		reason = "its CA has ended, so that the API is not trusted"
+	}
+	if e := c.Fleet.ClusterErrors[c.Label]; e != "" {
+		reason += ": " + e
+	}
+	out := []state.Unobserved{{Target: c.Target, Reason: reason}}
+	configured, gone := objects.AddonTargets(c)
+	for _, t := range slices.Concat(configured, gone) {
+		out = append(out, state.Unobserved{Target: t, Reason: reason})
+	}
+	for _, n := range c.Nodes {
+		for _, class := range []string{"node", "member"} {
+			out = append(out, state.Unobserved{Target: n.Target, Class: class, Reason: reason})
+		}
+	}
+	return out
+}
+
+// Observe looks an item up; false means that it is not there.
+func Observe(v *topology.Fleet, it *state.Item) (state.Value, bool) {
+	switch it.Kind {
+	case state.KindObject, state.KindNodeObject, state.KindEtcdMember:
+		return observeInCluster(v, it)
+	}
+	r := v.Reports[it.Address.Target]
+	if r == nil {
+		return state.Value{}, false
+	}
+	return observeOnHost(v, it, r)
+}
+
+func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Value, bool) {
+	id, now := it.Address.ID(), v.ObservedAt
+	switch it.Kind {
+	case state.KindFile, state.KindYAMLFile, state.KindEnvFile:
+		return observeFile(v, it, r.Files[id])
+	case state.KindStaticPod:
+		attrs, ok := observeFile(v, it, r.Files[id])
+		if n := v.Find(it.Address.Target); n != nil && ok {
+			attrs = staticpod.WithStale(n, id, attrs)
+		}
+		return attrs, ok
+	case state.KindDirectory:
+		f := r.Files[id]
+		return topology.Attributes("mode", f.Mode, "owner", f.Owner), f.Exists
+	case state.KindKey:
+		f := r.Files[id]
+		mode, owner := pki.Access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
+		if f.Type == "link" && f.Target == "" && f.Invalid == "" {
+			f.Invalid = "a symbolic link that leads to no file"
+		}
+		if f.Invalid != "" {
+			return topology.Attributes("mode", mode, "owner", owner, "invalid", f.Invalid), f.Exists
+		}
+		return topology.Attributes("mode", mode, "owner", owner), f.Exists
+	case state.KindCertificate:
+		f := r.Files[certificateFile(it)]
+		if id == topology.KubeletClientCert {
+			return fleetWithLost(v, it, pki.ObserveKubeletCertificate(v, it, f), f), true
+		}
+		attrs, ok := observeCertificate(it, f, now)
+		if ok {
+			attrs = pki.ObserveKeyAccess(it, pki.WithLostKey(v, it, fleetWithLost(v, it, attrs, f), r), r)
+		}
+		return attrs, ok
+	case state.KindKubeconfig:
+		attrs, ok := observeKubeconfig(it, r.Files[id], now)
+		if n := v.Find(it.Address.Target); n != nil && ok {
+			if id == topology.KubeletConf && n.IsControlPlane() && n.Bootstraps() {
+				return state.Value{}, false // its kubelet writes it anew, for another server
+			}
+			attrs = pki.WithOldCopy(n, id, attrs)
+		}
+		return fleetWithLost(v, it, attrs, r.Files[id]), ok
+	case state.KindBinary:
+		f := r.Files[id]
+		return topology.Attributes("sha256", f.SHA256, "mode", f.Mode, "owner", f.Owner), f.Exists
+	case state.KindUnit:
+		u := r.Units[id]
+		return kubelet.ObserveUnit(v, it, u), u.Exists
+	case state.KindPackage:
+		return host.ObservePackage(it, r.Packages.Installed[id])
+	case state.KindImage:
+		return topology.Attributes("present", true), slices.Contains(r.Images, id)
+	case state.KindSysctl:
+		value, ok := r.Sysctls[id]
+		return topology.Attributes("value", value), ok
+	case state.KindModule:
+		return topology.Attributes("loaded", true), r.Modules[id]
+	case state.KindSwap:
+		return topology.Attributes("on", r.Facts.Swap, "at_boot", r.Facts.SwapAtBoot), true
+	case state.KindMark:
+		if r.Marks == nil {
+			return state.Value{}, false
+		}
+		return topology.Attributes("cluster", r.Marks.Cluster, "node", r.Marks.Node.String()), true
+	}
+	panic(fmt.Sprintf("internal error: nobody observes items of kind %s", it.Kind))
+}
+
+func observeFile(v *topology.Fleet, it *state.Item, f state.FileReport) (state.Value, bool) {
+	if !f.Exists {
+		return state.Value{}, false
+	}
+	mode := pki.FileMode(it, f)
+	attrs, err := provenance.FileAttributes(v, it.Kind, f.Content, mode, f.Owner)
+	if err != nil {
+		// A file that cannot be parsed differs in everything and is shown as text.
+		return topology.Attributes("content", string(f.Content), "mode", mode, "owner", f.Owner), true
+	}
+	return attrs, true
+}
+
+func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (state.Value, bool) {
+	if !f.Exists {
+		return state.Value{}, false
+	}
+	if len(f.Certificates) == 0 {
+		return topology.Attributes("invalid", f.Invalid), true
+	}
+	attrs := certificateAttributes(it, f.Certificates[0], now)
+	if it.Attributes.Get("serial").IsNull() {
+		return attrs, true
+	}
+	// Which one it is, and what stands behind it, matters only of what somebody else issued.
+	m := maps.Clone(attrs.AsMap())
+	chain := []string{}
+	for _, c := range f.Certificates[1:] {
+		chain = append(chain, c.Serial)
+	}
+	m["serial"], m["chain"] = state.String(f.Certificates[0].Serial), state.FromGo(chain)
+	return state.Map(m), true
+}
+
+// renewBefore is carried by the desired item, so that the observer can tell what is due.
+func renewBefore(it *state.Item) time.Duration {
+	d, _ := time.ParseDuration(it.Attributes.Get("renew_before").AsString())
+	return d
+}
+
+func certificateAttributes(it *state.Item, c state.CertificateInfo, now time.Time) state.Value {
+	before := renewBefore(it)
+	m := map[string]any{
+		"common_name": c.CommonName, "algorithm": c.Algorithm, "signed_by": c.IssuerKeyDigest,
+		"usages": topology.Sorted(c.Usages), planner.RenewalDue: pki.Due(c, before, now), pki.DaysLeft: pki.LeftOf(c, now),
+		"not_after": pki.RFC3339(c.NotAfter), "renew_before": before.String(),
+	}
+	topology.AddList(m, "organizations", c.Organizations)
+	topology.AddList(m, "dns_names", c.DNSNames)
+	topology.AddList(m, "ip_addresses", c.IPAddresses)
+	if c.IsCA {
+		m["signed_by"] = c.KeyDigest
+	} else if want := it.Attributes.Get("validity"); !want.IsNull() {
+		m["validity"] = validity(c, want.AsString(), now)
+	}
+	return state.FromGo(m)
+}
+
+func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state.Value, bool) {
+	if !f.Exists {
+		return state.Value{}, false
+	}
+	k := f.Kubeconfig
+	if k == nil {
+		return topology.Attributes("invalid", f.Invalid), true
+	}
+	mode, owner := pki.Access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
+	m := map[string]any{"server": k.Server, "mode": mode, "owner": owner}
+	if len(k.CAs) > 0 {
+		m["ca"], m[planner.CASerial] = k.CAs[0].KeyDigest, objects.TrustedSerial(k.CAs, it)
+	}
+	for _, key := range []struct{ name, value string }{
+		{"cluster", k.Cluster}, {"user", k.User}, {"client_certificate", k.ClientCertificate},
+	} {
+		if key.value != "" {
+			m[key.name] = key.value
+		}
+	}
+	if c := k.Client; c != nil {
+		m["common_name"], m["serial"] = c.CommonName, c.Serial
+		topology.AddList(m, "organizations", c.Organizations)
+		m["algorithm"], m["validity"] = c.Algorithm, validity(*c, it.Attributes.Get("validity").AsString(), now)
+		m[planner.RenewalDue] = pki.Due(*c, renewBefore(it), now)
+		m["not_after"], m[pki.DaysLeft] = pki.RFC3339(c.NotAfter), pki.LeftOf(*c, now)
+	}
+	return keepDesired(it, state.FromGo(m)), true
+}
+
+// validity is how long a certificate holds, as far as it differs from what is
+// wanted: it would end later than one that is issued now, or was issued for less.
+// When it was issued only its beginning tells, five minutes before or that of
+// the CA (kubeadm), so that it may hold for less than that.
+func validity(c state.CertificateInfo, wanted string, now time.Time) string {
+	const backdate = 5 * time.Minute
+	want, err := time.ParseDuration(wanted)
+	if err != nil || now.IsZero() {
+		return wanted
+	}
+	slack := min(time.Hour, want/10) // operators' clocks differ
+	period := c.NotAfter.Sub(c.NotBefore) - backdate
+	if c.NotAfter.After(now.Add(want + slack)) {
+		return max(period, want+slack).Round(time.Minute).String()
+	}
+	if period < want-slack {
+		return period.String()
+	}
+	return wanted
+}
+
+// keepDesired drops attributes that the item neither speaks of nor shows: the kubelet's
+// own kubeconfig is ours only as far as its server goes.
+func keepDesired(it *state.Item, v state.Value) state.Value {
+	m := map[string]state.Value{}
+	for k, e := range v.AsMap() {
+		if _, ok := it.Attributes.AsMap()[k]; ok || it.Class(k) == state.Shown {
+			m[k] = e
+		}
+	}
+	return state.Map(m)
+}
+
+// IsRetained tells whether an item is let go of.
+func IsRetained(a state.Address) bool {
+	for _, p := range preflight.Table() {
+		if p.Name == a.Phase {
+			return p.Retains != nil && p.Retains(a.Class())
+		}
+	}
+	return false
+}
+
+// RestoredData is the file within a member's data that says of which snapshot it is.
+func RestoredData(n *topology.Node) string { return n.EtcdData() + "/" + planner.RestoredData }

@@ -1,0 +1,317 @@
+package ownership
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool) diag.Diagnostics {
+	var names []string
+	for _, n := range silent {
+		names = append(names, n.Target.String())
+	}
+	detail := fmt.Sprintf("Of cluster %q, %s could not be looked at", c.Label, strings.Join(names, ", "))
+	var reasons []string
+	for t, u := range c.Fleet.Unobserved {
+		if n := c.Node(t); n != nil && n.IsControlPlane() && !n.Refused() {
+			reasons = append(reasons, Reason(u))
+		}
+	}
+	sort.Strings(reasons)
+	if !known {
+		detail += ". A cluster is founded only when every control plane has been seen to be blank: " +
+			"one that was not may hold the data of a cluster that exists."
+	} else {
+		detail += ". What a control plane holds decides what is safe on the others, so nothing is planned for this cluster."
+	}
+	return diag.Diagnostics{{
+		Severity: diag.Error, Summary: ControlPlaneNotLookedAt,
+		Detail: detail + " Nothing is changed on any host. Put right what follows, and plan again.\n\n" +
+			strings.Join(reasons, "\n") + toForget(c, silent),
+		Subject: c.Source,
+	}}
+}
+
+// toForget says what to do about control planes that are gone for good, where one
+// of the cluster answers through which they can be taken out, or into which etcd can be
+// restored.
+func toForget(c *topology.Cluster, silent []*topology.Node) string {
+	var flags []string
+	for _, n := range silent {
+		if !c.Fleet.Unobserved[n.Target].Answered { // nobody forgets a host that answers
+			flags = append(flags, topology.AsFlags(n.Target, topology.ForgetUnreachableFlag))
+		}
+	}
+	if c.Report == nil && !c.Fleet.Restores || len(silent) == len(c.ControlPlanes()) || len(flags) == 0 {
+		return ""
+	}
+	if c.Fleet.Restores {
+		return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; etcd is then restored without it:\n\n"+
+			"  kubewright etcd restore FILE %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
+	}
+	return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; its node is then taken out of the cluster without it:\n\n"+
+		"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
+}
+
+// Reason is why a host was not observed, and below it what to do.
+func Reason(u state.Unobserved) string {
+	text := "  " + u.Target.String() + ": " + u.Reason
+	if u.Remedy != "" {
+		text += "\n    To do: " + u.Remedy + "."
+	}
+	return text
+}
+
+func RefuseLost(c *topology.Cluster) diag.Diagnostics {
+	return diag.Diagnostics{{
+		Severity: diag.Error, Summary: "Cluster is gone from its hosts", Address: c.Target.String(),
+		Detail: fmt.Sprintf("The state says that cluster %q exists (CA %s), but no control plane holds any of it. "+
+			"Nothing is founded over a cluster that is remembered. If addresses changed, correct them. "+
+			"If a destroy was cut short, run it again. If the hosts were emptied on purpose and the data is not needed, have the state forget the cluster, and plan again:\n\n  kubewright state rm %s",
+			c.Label, topology.Short(c.RecordedCA()), state.ShellWord(c.Target.String())),
+		Subject: c.Source,
+	}}
+}
+
+// CheckOwner refuses hosts that belong to another state, another cluster or another node block.
+func CheckOwner(c *topology.Cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	orphans, elsewhere := map[string][]*topology.Node{}, map[string][]*topology.Node{}
+	leaving := leavingAt(c.Fleet)
+	for _, n := range c.Nodes {
+		if n.Report == nil {
+			continue
+		}
+		m := n.Report.Marks
+		switch label, leaver := recordedElsewhere(n), leaving[n.Address]; {
+		case label != "":
+			elsewhere[label] = append(elsewhere[label], n)
+		case !leaver.IsZero():
+			diags = append(diags, refuseDeparture(n, leaver))
+		case pki.Unmarked(n):
+			diags = append(diags, checkAdopted(n)...)
+		case m == nil && !topology.Blank(n.Report):
+			diags = append(diags, RefuseForeign(n))
+		case m == nil:
+		case c.Fleet.Recorded == nil:
+			orphans[m.Lineage] = append(orphans[m.Lineage], n)
+		case m.Lineage != c.Fleet.Recorded.Lineage:
+			diags = append(diags, nodeRefuseLineage(n, m))
+		case m.Cluster != c.Label && !renamedCluster(n, m):
+			diags = append(diags, refuseCluster(n, m))
+		default:
+			if d := anotherNode(n, m); d != nil {
+				diags = append(diags, d)
+			}
+		}
+	}
+	for _, lineage := range slices.Sorted(maps.Keys(orphans)) {
+		diags = append(diags, refuseOrphans(c, lineage, orphans[lineage]))
+	}
+	for _, label := range slices.Sorted(maps.Keys(elsewhere)) {
+		diags = append(diags, refuseElsewhere(c, label, elsewhere[label]))
+	}
+	return diags
+}
+
+// CheckForgotten refuses to destroy a cluster of which the state knows nothing, and
+// which its hosts carry: it would be left running, as if nothing were there.
+func CheckForgotten(c *topology.Cluster) diag.Diagnostics {
+	if !c.Fleet.Destroy || c.Fleet.Remembers(c.Label) {
+		return nil
+	}
+	var lines []string
+	for _, n := range c.Nodes {
+		if NodeForgotten(n) {
+			lines = append(lines, fmt.Sprintf("  %s (%s)", n.Target, n.Address))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Hosts are not in the state", "Hosts of this configuration carry cluster %q, of which the state knows nothing, so that a destroy would leave it running. "+
+		"Nothing is changed on any host:\n\n%s\n\nTo destroy it, have the state know it again first, which kubewright apply does. "+
+		"If it is to stay as it is, take its blocks out of the configuration.", c.Label, strings.Join(lines, "\n")).At(c.Source).For(c.Target)}
+}
+
+// WarnForgotten tells of nodes that the next apply has the state know again, or that a
+// destroy does not touch.
+func WarnForgotten(v *topology.Fleet) diag.Diagnostics {
+	var names []string
+	for _, t := range Unremembered(v) {
+		names = append(names, t.String())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	then := "An apply has it know them again, and changes there only what this plan shows. Until then a block that goes away leaves its node running."
+	if v.Destroy {
+		then = "They are left as they are. To destroy them as well, have the state know them again first, which kubewright apply does."
+	}
+	return diag.Diagnostics{diag.Warningf("Node is not in the state", "The state has forgotten %s, which the hosts carry. %s", strings.Join(names, ", "), then)}
+}
+
+// Unremembered are the nodes whose hosts are marked as this state's, which does not know
+// them: somebody has had it forget them.
+func Unremembered(v *topology.Fleet) []state.Target {
+	var out []state.Target
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			if NodeForgotten(n) {
+				out = append(out, n.Target)
+			}
+		}
+	}
+	return out
+}
+
+// NodeForgotten tells that the host is marked as this state's, which does not know it.
+func NodeForgotten(n *topology.Node) bool {
+	v := n.Cluster.Fleet
+	if n.Report == nil || n.Report.Marks == nil || v.Recorded == nil {
+		return false
+	}
+	m := n.Report.Marks
+	return m.Lineage == v.Recorded.Lineage && !v.RecordedNode(n.Target) && !v.RecordedNode(m.Node)
+}
+
+// refuseOrphans speaks of hosts that a state has made which is not here: one
+// finding for all of them, as they have one cause.
+func refuseOrphans(c *topology.Cluster, lineage string, nodes []*topology.Node) *diag.Diagnostic {
+	var lines []string
+	for _, n := range nodes {
+		m := n.Report.Marks
+		lines = append(lines, fmt.Sprintf("  %s (%s): %s of cluster %q", n.Target, n.Address, m.Node, m.Cluster))
+	}
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "State file is missing", Subject: c.Source,
+		Detail: fmt.Sprintf("Hosts of this configuration belong to a state with lineage %s, and there is no state file here. "+
+			"Nothing is founded and nothing is changed:\n\n%s\n\n"+
+			"Put the state file back, from a copy or from a backup beside it, or name it with -state. If it is lost, make a new one from what the hosts hold:\n\n"+
+			"  kubewright state recover", lineage, strings.Join(lines, "\n")),
+	}
+}
+
+func RefuseForeign(n *topology.Node) *diag.Diagnostic {
+	var found []string
+	for _, p := range topology.TracesOfCluster {
+		if n.Report.Files[p].Exists {
+			found = append(found, p)
+		}
+	}
+	if n.Cluster.Fleet.RecordedNode(n.Target) {
+		return refuseUnknown(n, found)
+	}
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: strayHost, Address: n.Target.String(),
+		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not make: %s. "+
+			"Nothing is changed on any host. Take another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
+			"If it is the cluster that this configuration means, adopt it: kubewright import says how.",
+			n.Target, n.Address, strings.Join(found, ", ")), Subject: n.Source,
+	}
+}
+
+// refuseUnknown speaks of a node of the state's whose host holds a cluster's files and
+// nothing any more by which kubewright knows it.
+func refuseUnknown(n *topology.Node, found []string) *diag.Diagnostic {
+	return diag.Errorf(strayHost, "%s (%s) is a node of cluster %q by the state, and its host holds files of a Kubernetes cluster (%s), but not %s, by which kubewright knows its hosts: "+
+		"it was deleted, or another host is at this address. Nothing is changed on any host. If it is the host that joined, put that folder back from a backup, or have the node leave and join again:\n\n"+
+		"  kubewright apply %s\n\nIf it is another one, correct the address, or clean it (kubeadm reset) if what is on it is not needed.",
+		n.Target, n.Address, n.Node.Cluster, strings.Join(found, ", "), host.OwnFolder, topology.AsFlags(n.Target, topology.ReplaceFlag)).At(n.Source).For(n.Target)
+}
+
+func nodeRefuseLineage(n *topology.Node, m *state.Marks) *diag.Diagnostic {
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: foreignHost, Address: n.Target.String(), Subject: n.Source,
+		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Nothing is changed on any host. "+
+			"Use the folder and state that made it, or take another host.", n.Target, n.Address, m.Node, m.Cluster, m.Lineage, n.Cluster.Fleet.Recorded.Lineage),
+	}
+}
+
+// recordedElsewhere is the other cluster in which the state has a node. What it
+// has there would be taken off the very host that the configuration keeps.
+func recordedElsewhere(n *topology.Node) string {
+	v := n.Cluster.Fleet
+	if !v.RecordedNode(n.Target) || v.Recorded.Nodes[n.Target].Cluster == n.Node.Cluster {
+		return ""
+	}
+	label := v.Recorded.Nodes[n.Target].Cluster
+	if v.Destroy && (n.Report.Marks == nil || n.Report.Marks.Cluster != label) {
+		return "" // what goes anyway may go by either name
+	}
+	return label
+}
+
+// refuseElsewhere speaks of nodes that the state has in another cluster: one
+// finding for all of them, as they have one cause.
+func refuseElsewhere(c *topology.Cluster, label string, nodes []*topology.Node) *diag.Diagnostic {
+	var lines []string
+	for _, n := range nodes {
+		lines = append(lines, fmt.Sprintf("  %s (%s)", n.Target, n.Address))
+	}
+	remedy := fromElsewhere(c, label, "take these nodes out of the configuration, apply, and put them back.")
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: c.Target.String(), Subject: c.Source,
+		Detail: fmt.Sprintf("The state has these nodes in cluster %q, and the configuration in %q. Nothing is changed on any host:\n\n%s\n\n%s",
+			label, c.Label, strings.Join(lines, "\n"), remedy),
+	}
+}
+
+// fromElsewhere says how hosts of another cluster come into this one; leaving is how
+// they leave that.
+func fromElsewhere(c *topology.Cluster, label, leaving string) string {
+	if c.Fleet.Config.Cluster(label) == nil && c.Fleet.Recorded.Clusters[c.Label] == nil {
+		return fmt.Sprintf("If that cluster has another name now, say so:\n\n  moved {\n    from = cluster.%s\n    to   = cluster.%s\n  }\n\n"+
+			"If they are to be another cluster, destroy the one that is there first, while its block is still written.", label, c.Label)
+	}
+	return "A host changes its cluster by leaving the one and joining the other: " + leaving
+}
+
+// leavingAt are the recorded nodes that would be taken off a host, by its address.
+func leavingAt(v *topology.Fleet) map[string]state.Target {
+	if v.Destroy {
+		return nil
+	}
+	out := map[string]state.Target{}
+	for _, l := range v.Departures() {
+		if !l.Replaced && l.Report != nil {
+			out[l.Address] = l.Target
+		}
+	}
+	return out
+}
+
+// refuseDeparture speaks of a host that the state has as another node, which is to
+// leave: its reset would take away what this node is.
+func refuseDeparture(n *topology.Node, leaver state.Target) *diag.Diagnostic {
+	remedy := fmt.Sprintf("If %s is its name now, say so:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+
+		"If it is another node, apply without it first, so that the old one leaves.", n.Target, leaver, n.Target)
+	if label := n.Cluster.Fleet.Recorded.Nodes[leaver].Cluster; label != n.Node.Cluster {
+		remedy = fmt.Sprintf("%s is a node of cluster %q, and %s is one of %q. ", leaver, label, n.Target, n.Node.Cluster) +
+			fromElsewhere(n.Cluster, label, "apply without this node first, so that the old one leaves, and put it back.")
+	}
+	return diag.Errorf(otherNode, "%s is %s in the state, which is no longer in the configuration and would be taken off this host. "+
+		"Nothing is changed on any host. %s", n.Address, leaver, remedy).At(n.Source).For(n.Target)
+}
+
+func refuseCluster(n *topology.Node, m *state.Marks) *diag.Diagnostic {
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: strayHost, Address: n.Target.String(), Subject: n.Source,
+		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Nothing is changed on any host. Destroy it there before it joins %q.", n.Target, n.Address, m.Cluster, n.Node.Cluster),
+	}
+}
+
+// The findings that a host, or a control plane, did not answer.
+const (
+	HostNotLookedAt         = "Host could not be looked at"
+	ControlPlaneNotLookedAt = "Control plane could not be looked at"
+)

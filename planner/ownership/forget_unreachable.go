@@ -1,0 +1,54 @@
+package ownership
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// refuseLiving refuses to forget a node of which something shows that it lives. Who
+// knows better can end that: a machine that is to go is switched off.
+func refuseLiving(v *topology.Fleet, t state.Target, life []string) *diag.Diagnostic {
+	todo := ""
+	if u := v.Unobserved[t]; u.Remedy != "" {
+		todo = " (" + u.Remedy + ")"
+	}
+	return diag.Errorf("Host is not gone", "%s (%s) is said to be gone for good, and %s. Nothing is changed: what is taken out of the cluster while it runs goes on by itself, with its pods and with the keys of the cluster.\n\n"+
+		"If it is to go, and nobody can log in to it any more, switch it off. The API shows its Node with the status Unknown within a minute or so after that, and the same command takes it out. "+
+		"If it is to leave as usual, drained and reset, have it reached again%s, and plan without unreachable = true, or without -%s.",
+		t, v.Recorded.Nodes[t].Address, strings.Join(life, ", and "), todo, topology.ForgetUnreachableFlag).For(t)
+}
+
+// RefuseForgetLiving refuses to forget hosts that answer or are known to live, and flags that
+// name what they cannot be said of.
+func RefuseForgetLiving(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, t := range v.ForgetUnreachable {
+		switch {
+		case v.Configured(t):
+			diags.Append(diag.Errorf("Node is still in the configuration", "-%s=%s: the configuration has the node still, so it would be made again. Take its block or its key out first; "+
+				"if another machine has taken its place, have it replaced: %s.", topology.ForgetUnreachableFlag, t, topology.AsFlags(t, topology.ReplaceFlag, topology.AcceptNewHostFlag)).For(t))
+		case !v.RecordedNode(t):
+			diags.Append(diag.Errorf("Nothing to forget", "-%s=%s: the state has no such node. kubewright state list names those that it has.", topology.ForgetUnreachableFlag, t))
+		}
+	}
+	if v.Recorded == nil {
+		return diags
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(v.Recorded.Nodes), topology.CompareTargets) {
+		if !v.ForgetRequested(t) || v.Destroy && !v.Answers(t) {
+			continue
+		}
+		if was := v.Recorded.Nodes[t]; v.Answers(t) {
+			diags.Append(diag.Errorf("Host is not gone", "%s (%s) is said to be gone for good, and it answers. Nothing is changed: what is taken out of the cluster while it runs goes on by itself. "+
+				"Without unreachable = true, or without -%s, it is drained and reset as usual.", t, was.Address, topology.ForgetUnreachableFlag).For(t))
+		} else if life := v.SignsOfLife(t); len(life) > 0 {
+			diags.Append(refuseLiving(v, t, life))
+		}
+	}
+	return diags
+}

@@ -1,0 +1,337 @@
+package ownership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A cluster is told from every other one by its CA, and its etcd by the ID that
+// etcd has given itself. The state has both, and the mark on each host has the CA.
+// What is seen to be another cluster is left alone, and so is what is remembered of
+// the one that was.
+
+// CheckIdentity refuses a cluster that is another one than the state knows, and
+// hosts with our marks that are part of another one by now.
+func CheckIdentity(c *topology.Cluster) diag.Diagnostics {
+	if d := anotherCA(c); d != nil {
+		return diag.Diagnostics{d} // the rest would speak of another cluster
+	}
+	var diags diag.Diagnostics
+	if d := refuseDeserted(c); d != nil {
+		return diag.Diagnostics{d} // it names these hosts
+	}
+	diags = append(diags, strays(c)...)
+	if astray := etcd.RefuseForeignEtcds(c); len(astray) > 0 {
+		return append(diags, astray...)
+	}
+	if d := anotherEtcd(c); d != nil {
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// heldCAs are the identities of the CAs in the primary's file of the cluster's CA.
+func heldCAs(c *topology.Cluster) []string {
+	if primary := c.PrimaryNode(); primary != nil {
+		return primary.CasIn(c.CAFile())
+	}
+	return nil
+}
+
+// itsCAs are the identities by which the cluster goes, as its primary shows them.
+func itsCAs(c *topology.Cluster) []string {
+	if primary := c.PrimaryNode(); primary != nil {
+		return topology.GoesBy(primary.Report, c.CABase())
+	}
+	return nil
+}
+
+// Vouched are the CAs that are known, and those by which control planes go that go by
+// one of these as well: a CA that is on its way to a new one is known by either,
+// wherever that was cut short.
+func Vouched(known []string, planes []*state.Report, base string) []string {
+	known = slices.Clone(known)
+	for _, r := range planes {
+		if cas := topology.GoesBy(r, base); shareOne(cas, known) {
+			known = append(known, cas...)
+		}
+	}
+	return known
+}
+
+func shareOne(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// ControlPlaneReports are what was seen of the control planes.
+func ControlPlaneReports(c *topology.Cluster) []*state.Report {
+	var out []*state.Report
+	for _, n := range c.ControlPlanes() {
+		out = append(out, n.Report)
+	}
+	return out
+}
+
+// anotherCA refuses a cluster whose CA is not the one that the state has. As long
+// as no apply has seen the cluster's API nothing rests on the CA that an earlier run
+// made: it may have been cleaned away and founded again.
+func anotherCA(c *topology.Cluster) *diag.Diagnostic {
+	recorded, cas := c.RecordedCA(), itsCAs(c)
+	if !c.RecordedRunning() || recorded == "" || len(cas) == 0 || slices.Contains(cas, recorded) {
+		return nil
+	}
+	primary := c.PrimaryNode()
+	return diag.Errorf("Cluster is another one", "The state has cluster %q with the CA %s, and %s (%s) holds the CA %s. Nothing is changed on any host, and the state is left as it is. "+
+		"If that is another cluster, correct the addresses, or use the state that belongs to it. If a file was replaced by mistake, put %s back, from a backup or from another control plane. "+
+		"If the CA was replaced by hand and on purpose, have the state forget the cluster, which changes no host, and plan again: what the hosts hold counts then.\n\n  kubewright state rm %s",
+		c.Label, topology.Short(recorded), primary.Target, primary.Address, topology.Short(cas[0]), c.CAFile(), state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
+}
+
+// strays refuses hosts with our marks that hold a CA which the cluster does not
+// know: they were reset and are part of another cluster by now, or the state was
+// made to forget the one that they are of. What is on them may be the last of its kind.
+func strays(c *topology.Cluster) diag.Diagnostics {
+	known := clusterKnownCAs(c)
+	if len(known) == 0 {
+		return nil
+	}
+	var diags diag.Diagnostics
+	for _, n := range c.Nodes {
+		if !inhabited(n) {
+			continue
+		}
+		if own := ownCAs(n.Report, c.CABase()); len(own) > 0 && !shareOne(own, known) {
+			diags.Append(nodeRefuseStray(n, own[0]))
+		}
+	}
+	return diags
+}
+
+// clusterKnownCAs are the identities by which the cluster goes: as its primary shows them, and
+// by the state, which knows one also when the primary was emptied.
+func clusterKnownCAs(c *topology.Cluster) []string {
+	known := itsCAs(c)
+	if recorded := c.RecordedCA(); recorded != "" {
+		known = append(known, recorded)
+	}
+	return Vouched(known, ControlPlaneReports(c), c.CABase())
+}
+
+// inhabited tells that our mark is on the host, and files of a cluster.
+func inhabited(n *topology.Node) bool {
+	return n.Report != nil && n.Report.Marks != nil && n.Report.Marks.Cluster != "" && !topology.Traceless(n.Report)
+}
+
+// ownCAs are the identities of the cluster that a host is part of: by its file of the
+// CA, where that is gone by its kubelet's kubeconfig, and at last by our mark; and
+// those that the mark says it went by before.
+func ownCAs(r *state.Report, base string) []string {
+	for _, path := range []string{base + ".crt", topology.KubeletConf} {
+		if cas := topology.CasIn(r, path); len(cas) > 0 {
+			return slices.Concat(cas, topology.FormerCAs(r, cas))
+		}
+	}
+	if m := topology.MarksOf(r); m != nil && m.ClusterCA != "" {
+		return append([]string{m.ClusterCA}, m.FormerCAs...)
+	}
+	return nil
+}
+
+func nodeRefuseStray(n *topology.Node, own string) *diag.Diagnostic {
+	c := n.Cluster
+	by, its := c.Primary.String(), itsCAs(c)
+	if len(its) == 0 {
+		by, its = "the state", []string{c.RecordedCA()}
+	}
+	return diag.Errorf(strayHost, "%s (%s) is marked as a node of cluster %q, but it holds the CA %s, which the cluster does not know: by %s that is %s. "+
+		"Nothing is changed on any host. If the host is part of another cluster now, take another one. If nobody needs what is on it, clean it (kubeadm reset), and plan again. "+
+		"If only %s was replaced by mistake, delete that file on the host: it is brought again.",
+		n.Target, n.Address, c.Label, topology.Short(own), by, topology.Short(its[0]), c.CAFile()).At(n.Source).For(n.Target)
+}
+
+// StrayDepartures refuses to give back hosts that are not those which joined, or are part
+// of another cluster by now, which the reset would tear out of it.
+func StrayDepartures(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	leavers := v.Departures()
+	for _, l := range leavers {
+		if l.Report == nil || v.Find(l.Target) != nil && !l.Replaced {
+			continue // what stays configured was looked at with its cluster
+		}
+		if d := otherHost(v, l); d != nil {
+			diags.Append(d)
+			continue
+		}
+		if topology.Traceless(l.Report) {
+			continue
+		}
+		if l.Role == string(config.Worker) && topology.RoleThere(l.Report) == config.ControlPlane {
+			diags.Append(refuseMember(l))
+			continue
+		}
+		own, known := ownCAs(l.Report, observe.CABase(l)), departureKnownCAs(l, leavers)
+		if len(own) > 0 && len(known) > 0 && !shareOne(own, known) {
+			diags.Append(departureRefuseStray(l, own[0]))
+		}
+	}
+	return diags
+}
+
+// departureKnownCAs are the identities by which the departing node's cluster goes. When its block is
+// gone as well, its control planes are among the departing nodes.
+func departureKnownCAs(l topology.Departure, leavers []topology.Departure) []string {
+	if l.Cluster != nil {
+		return clusterKnownCAs(l.Cluster)
+	}
+	rec := l.Recorded.Clusters[l.RecordedNode.Cluster]
+	if rec == nil || rec.CA == "" {
+		return nil
+	}
+	var planes []*state.Report
+	for _, other := range leavers {
+		if other.RecordedNode.Cluster == l.RecordedNode.Cluster && other.Role == string(config.ControlPlane) {
+			planes = append(planes, other.Report)
+		}
+	}
+	return Vouched([]string{rec.CA}, planes, observe.CABase(l))
+}
+
+func departureRefuseStray(l topology.Departure, own string) *diag.Diagnostic {
+	wish, way := "its host to be given back", "have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm "+state.ShellWord(l.Target.String())+"\n\n"
+	if l.Replaced {
+		wish, way = "to join anew on the same host", "take another host for the node. "
+	}
+	return diag.Errorf(strayHost, "%s (%s) is to leave cluster %q, and %s, but it holds the CA %s, which that cluster does not know. Nothing is changed on any host: "+
+		"the reset would tear the host out of the cluster that it is part of now. If that cluster is needed, %s"+
+		"If nobody needs what is on the host, clean it (kubeadm reset), and plan again.",
+		l.Target, l.Address, l.RecordedNode.Cluster, wish, topology.Short(own), way).For(l.Target)
+}
+
+// refuseMember refuses to reset a control plane as the worker that the state takes it for:
+// its member would stay in etcd, dead, and quorum be less than the plan says.
+func refuseMember(l topology.Departure) *diag.Diagnostic {
+	return diag.Errorf(hostIsControlPlane, "%s (%s) is to leave cluster %q, and is a worker to the state, but its host runs an API server (%s). Nothing is changed on any host: "+
+		"as a worker it would be reset without etcd being told. Have the state forget it, which changes no host either, clean the host with kubeadm reset, which takes its member out of etcd, and plan again:\n\n  kubewright state rm %s",
+		l.Target, l.Address, l.RecordedNode.Cluster, topology.Manifest("kube-apiserver"), state.ShellWord(l.Target.String())).For(l.Target)
+}
+
+// refuseDeserted refuses to found a cluster while hosts of the configuration are still
+// part of one: all control planes are blank, and the state does not know of it any
+// more, but these hosts show that it was there.
+func refuseDeserted(c *topology.Cluster) *diag.Diagnostic {
+	if !c.Founding || c.Fleet.Destroy || len(heldCAs(c)) > 0 {
+		return nil
+	}
+	var lines []string
+	recorded := true
+	for _, n := range c.Nodes {
+		if n.Target == c.Primary || !inhabited(n) {
+			continue
+		}
+		line := fmt.Sprintf("  %s (%s)", n.Target, n.Address)
+		if cas := ownCAs(n.Report, c.CABase()); len(cas) > 0 {
+			line += ": CA " + topology.Short(cas[0])
+		}
+		lines = append(lines, line)
+		recorded = recorded && c.Fleet.RecordedNode(n.Target)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	remedy := "clean each of these hosts (kubeadm reset), and plan again."
+	if recorded {
+		remedy = "give its hosts back, and apply again:\n\n  kubewright destroy"
+	}
+	return diag.Errorf("Hosts still belong to a cluster", "%s (%s) holds nothing of cluster %q, so that it would be founded anew, but these hosts are part of one that was there before:\n\n%s\n\n"+
+		"Nothing is changed on any host. If its control planes are at other addresses, correct those. If its data is needed, put /etc/kubernetes and %s of a control plane back, from a backup, "+
+		"and make etcd anew of a snapshot (kubewright etcd restore). If nobody needs that cluster any more, %s",
+		c.Primary, c.PrimaryNode().Address, c.Label, strings.Join(lines, "\n"), host.OwnFolder, remedy).At(c.Source).For(c.Target)
+}
+
+// anotherEtcd refuses an etcd that is not the one that the state has. While one is
+// made anew of a snapshot it is another one on purpose, and one that goes may be any.
+func anotherEtcd(c *topology.Cluster) *diag.Diagnostic {
+	if c.Report == nil || c.Etcd.External != nil || c.Fleet.Destroy || c.Fleet.Restores || c.Founding || etcd.InRestore(c) {
+		return nil
+	}
+	was := etcd.EtcdOfBefore(c)
+	if was == "" || !c.Fleet.RefreshOnly && slices.ContainsFunc(c.ControlPlanes(), etcd.UnlistedMember) {
+		return nil // who holds data of the one before is refused as such
+	}
+	if d := etcd.DataLeftBehind(c); d != nil {
+		return d
+	}
+	return diag.Errorf("Etcd is another one", "The etcd that answers for cluster %q is %s, and that of the state %s: a member that came back without its data has founded one of its own, which has nothing of the cluster in it, "+
+		"or somebody has made etcd anew by hand. Nothing is changed on any host, and the state is left as it is. If data was lost, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
+		"If what this etcd holds is what is meant, have the state forget the cluster, which changes no host, and plan again:\n\n  kubewright state rm %s",
+		c.Label, c.Report.EtcdClusterID, was, state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
+}
+
+// NewerMarks refuses hosts that a newer version has marked: what it wrote there,
+// and is to be put back one day, may not be understood here, and would be lost.
+func NewerMarks(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			if d := newerMark(n.Target, n.Address, n.Report); d != nil {
+				diags.Append(d.At(n.Source))
+			}
+		}
+	}
+	for _, l := range v.Departures() {
+		if v.Find(l.Target) == nil {
+			if d := newerMark(l.Target, l.Address, l.Report); d != nil {
+				diags.Append(d)
+			}
+		}
+	}
+	return diags
+}
+
+func newerMark(t state.Target, address string, r *state.Report) *diag.Diagnostic {
+	m := topology.MarksOf(r)
+	switch {
+	case m == nil || m.Unreadable == "" && m.Format <= state.MarksFormat:
+		return nil
+	case m.Unreadable != "":
+		return diag.Errorf(unreadableMark, "%s (%s): %s. kubewright knows by this file whose the host is and which run was the last there. Nothing is changed on any host. "+
+			"Find out who wrote it. If the host is the one that joined, put the file back from a backup, or delete it; without any of %s the node is taken out and joins again: %s.",
+			t, address, m.Unreadable, host.OwnFolder, topology.AsFlags(t, topology.ReplaceFlag)).For(t)
+	}
+	return diag.Errorf(newerVersion, "What kubewright keeps on %s (%s), in %s, has format %d, and this version knows formats up to %d: a newer kubewright has written it. "+
+		"Nothing is changed on any host: what this version does not understand of it would be lost. Update kubewright here, and run the same command again.",
+		t, address, host.OwnFolder, m.Format, state.MarksFormat).For(t)
+}
+
+// CADigest is the identity of the cluster that the host belongs to.
+func CADigest(n *topology.Node) string {
+	if certs := n.Report.Files[n.Cluster.Certificates.Dir+"/ca.crt"].Certificates; len(certs) > 0 {
+		return certs[0].KeyDigest
+	}
+	return ""
+}
+
+// checkAdopted refuses a host without a mark that is not of the cluster which
+// was adopted. While its CA is rotated a host may hold the new one before it is marked.
+func checkAdopted(n *topology.Node) diag.Diagnostics {
+	recorded := n.Cluster.Fleet.Recorded
+	if m := n.Report.Marks; m != nil && m.Lineage != "" && recorded.Lineage != "" && m.Lineage != recorded.Lineage {
+		return diag.Diagnostics{nodeRefuseLineage(n, m)}
+	}
+	ca := n.Cluster.RecordedCA()
+	if seen := CADigest(n); ca == "" || seen == "" || slices.Contains(Vouched([]string{ca}, ControlPlaneReports(n.Cluster), n.Cluster.CABase()), seen) {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf(strayHost, "%s (%s) holds the CA %s, and cluster %q was adopted with the CA %s. "+
+		"Nothing is changed on any host. Correct the address, or clean the host (kubeadm reset) and plan again.",
+		n.Target, n.Address, topology.Short(CADigest(n)), n.Node.Cluster, topology.Short(ca)).At(n.Source).For(n.Target)}
+}

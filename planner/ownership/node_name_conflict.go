@@ -1,0 +1,81 @@
+package ownership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A Node has one kubelet. Where a second one takes its name, both speak for it: pods
+// that were evicted from the one go on at the other, and when the one leaves, and its
+// Node with it, the other is in no cluster any more and does not know it.
+
+// TakenNames refuses names that another node of the cluster has still.
+func TakenNames(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			if n.Report == nil || n.NodeName == "" {
+				continue
+			}
+			if holder := formerHolder(n); !holder.IsZero() {
+				diags.Append(refuseFormerName(n, holder))
+			} else if hijacks(n) {
+				diags.Append(refuseTakenName(n))
+			}
+		}
+	}
+	return diags
+}
+
+// formerHolder is the other node that the state has by the name, whether it leaves, gets
+// another name, or is left out; zero when there is none. One that is at the node's own
+// address is refused as such.
+func formerHolder(n *topology.Node) state.Target {
+	v := n.Cluster.Fleet
+	if v.Recorded == nil {
+		return state.Target{}
+	}
+	var holders []state.Target
+	for t, was := range v.Recorded.Nodes {
+		if t != n.Target && was.Cluster == n.Node.Cluster && was.Name == n.NodeName && !topology.SameAddress(was.Address, n.AdvertiseAddress()) && !v.Forgets(t) {
+			holders = append(holders, t)
+		}
+	}
+	if len(holders) == 0 {
+		return state.Target{}
+	}
+	return slices.MinFunc(holders, topology.CompareTargets)
+}
+
+func refuseFormerName(n *topology.Node, holder state.Target) *diag.Diagnostic {
+	way := fmt.Sprintf("Do it in two applies: first without %s, so that the old node leaves, then with it. Or give the new one another name.", n.Target)
+	if n.Cluster.Node(holder) != nil {
+		way = "Give one of them a name that nobody has, and apply; the other one can have the name then."
+	}
+	return diag.Errorf(nameTaken, "%s (%s) would be node %q in Kubernetes, and %s has that name still. Nothing is changed on any host: "+
+		"two kubelets would speak for one Node, and when the old one leaves the Node would go with it. %s", n.Target, n.Address, n.NodeName, holder, way).At(n.Source).For(n.Target)
+}
+
+// hijacks tells that the node is to join by a name by which another kubelet is in the
+// cluster and well. kubeadm refuses that too.
+func hijacks(n *topology.Node) bool {
+	c := n.Cluster
+	if c.Report == nil || !n.Joining() || c.Fleet.RecordedNode(n.Target) && c.Fleet.Recorded.Nodes[n.Target].Name == n.NodeName {
+		return false
+	}
+	there, taken := c.Report.Nodes[n.NodeName]
+	return taken && there.Ready && !slices.Contains(there.InternalIPs, n.AdvertiseAddress())
+}
+
+func refuseTakenName(n *topology.Node) *diag.Diagnostic {
+	return diag.Errorf(nameTaken, "%s (%s) would join as node %q, and the cluster has a Node of that name which is Ready, at %s. Nothing is changed on any host: two kubelets would speak for one Node. "+
+		"Give the node another name, with name in its block; or if the one that is there is not needed any more, drain it, stop its kubelet and delete it (kubectl delete node %s), and plan again.",
+		n.Target, n.Address, n.NodeName, strings.Join(n.Cluster.Report.Nodes[n.NodeName].InternalIPs, ", "), n.NodeName).At(n.Source).For(n.Target)
+}
+
+const nameTaken = "Node name is taken"

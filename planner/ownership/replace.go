@@ -1,0 +1,141 @@
+package ownership
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ReplaceUnknown refuses flags that name what they cannot be said of.
+func ReplaceUnknown(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, t := range v.Replace {
+		switch {
+		case !slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t }):
+			diags.Append(diag.Errorf("Nothing to replace", "-%s=%s: that is no node of the configuration.", topology.ReplaceFlag, t))
+		case !v.RecordedNode(t):
+			diags.Append(diag.Warningf("Nothing to take out", "-%s=%s: the node is not there yet, or an earlier apply has taken it out already. It joins.", topology.ReplaceFlag, t).For(t))
+		case v.Reports[t] == nil:
+			diags.Append(refuseReplacing(v, t))
+		}
+	}
+	for _, t := range v.AcceptNewHost {
+		if !slices.Contains(v.Replace, t) {
+			diags.Append(diag.Errorf("Incomplete acceptance", "-%s=%s goes with -%s=%s: a new machine is no member of the cluster, so the node joins anew.", topology.AcceptNewHostFlag, t, topology.ReplaceFlag, t).For(t))
+		}
+	}
+	return diags
+}
+
+// Unreplaced warns of nodes that are to be replaced and of which -target or -exclude
+// leaves nothing in the plan.
+func Unreplaced(v *topology.Fleet, p *planner.Plan, o planner.Options) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, t := range v.Replace {
+		if p.Restricted() && v.Replaces(t) && !slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Target == t }) {
+			diags.Append(diag.Warningf("Node is not replaced", "-%s=%s: the plan leaves the node out, by %s.", topology.ReplaceFlag, t, strings.Join(Restrictions(o), " ")).For(t))
+		}
+	}
+	return diags
+}
+
+// refuseReplacing refuses to replace a node whose host was not seen.
+func refuseReplacing(v *topology.Fleet, t state.Target) *diag.Diagnostic {
+	i := slices.IndexFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t })
+	return diag.Errorf(HostNotLookedAt, "-%s=%s: a node is replaced on a host that answers. Nothing is changed on any host.\n\n%s\n\n"+
+		"If the host is gone for good, take its block out and remove it with %s.", topology.ReplaceFlag, t, Reason(v.Unobserved[t]), topology.AsFlags(t, topology.ForgetUnreachableFlag)).At(v.Config.Nodes[i].Source).For(t)
+}
+
+// AnotherMachine refuses a host that is not the one which joined, until somebody
+// has said that it is meant.
+func AnotherMachine(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
+	id := r.Facts.MachineID
+	if !topology.OtherMachine(was, r) || slices.Contains(v.AcceptNewHost, n.Target) {
+		return nil
+	}
+	first := "Its old Node object goes first."
+	if c := v.Config.Cluster(n.Cluster); was.Role == string(config.ControlPlane) && c != nil && c.Etcd.External == nil {
+		first = "Its old etcd member and its old Node object go first, while the others hold quorum."
+	}
+	return diag.Errorf(otherMachineID, "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
+		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
+		"  %s\n\n%s If it is not, correct the address.",
+		n.Target, n.Address, topology.Short(id), topology.Short(was.MachineID), topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag), first).At(n.Source).For(n.Target)
+}
+
+// HostOfAnother refuses the machine of another node, also where flags ask for it: that one
+// would leave the very host that this one is to be on. Most often a key or an address was
+// written for another, and neither is to leave.
+func HostOfAnother(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
+	if !topology.OtherMachine(was, r) {
+		return nil
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(v.Recorded.Nodes), topology.CompareTargets) {
+		other := v.Recorded.Nodes[t]
+		if other.MachineID != r.Facts.MachineID || v.ForgetRequested(t) {
+			continue
+		}
+		return diag.Errorf(otherNode, "%s has the address %s now, and the machine there is the host of %s. Nothing is changed on any host. The state has %s at %s, and %s at %s. "+
+			"If a key or an address was written for another, as where two blocks have exchanged theirs, write both as they are in the state. If only the names have changed, say so with moved blocks.\n\n"+
+			"If %s is to be on this host, let %s leave it first: apply without %s, and with %s at the address that it has in the state.",
+			n.Target, n.AdvertiseAddress(), t, n.Target, was.Address, t, other.Address, n.Target, t, t, n.Target).At(n.Source).For(n.Target)
+	}
+	return nil
+}
+
+// OldHostRuns refuses another host for a node while the one that joined, at another
+// address, goes on as that node: it would be neither drained nor reset, and no plan
+// would speak of it any more.
+func OldHostRuns(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
+	c := v.ClusterReports[n.Cluster]
+	other := topology.OtherMachine(was, r) || topology.Blank(r)
+	if c == nil || !topology.Readdressed(n, was) || !other || !v.ControlPlaneStays(n) {
+		return nil
+	}
+	if seen, there := c.Nodes[was.Name]; !there || seen.Silent {
+		return nil
+	}
+	return diag.Errorf("Old host is still the node", "%s has the address %s now, where another machine is, and the kubelet of node %q still speaks to the API: the host that joined, at %s, goes on as that node. "+
+		"Nothing is changed: it would be neither drained nor reset, and it would keep its kubelet, its pods with their data, and the keys of the cluster. Let it leave first: "+
+		"take the block of %s, or its key, out of the configuration and apply, which drains and resets the old host; then put it back with the new address.\n\n"+
+		"If the old host is not to be reset, drain it (kubectl drain %s), switch it off, and once the API shows its node as NotReady, with the status unknown:\n\n"+
+		"  kubewright apply %s\n\nIf the address is a mistake, correct it.",
+		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag)).At(n.Source).For(n.Target)
+}
+
+// ReplaceReason is why a node cannot stay as it is; "" when it can.
+func ReplaceReason(v *topology.Fleet, n *config.Node, was *state.RecordedNode) string {
+	if slices.Contains(v.Replace, n.Target) {
+		return planner.ReasonRequested
+	}
+	return topology.AnotherNodeReason(n, was)
+}
+
+// ReplaceAll refuses to replace all control planes of a cluster in one plan:
+// one has to stay, through which the others join.
+func ReplaceAll(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Config.Clusters {
+		present, stay := 0, 0
+		for t, was := range v.Recorded.Nodes {
+			if was.Cluster != c.Label || was.Role != string(config.ControlPlane) {
+				continue
+			}
+			present++
+			if !v.Replaces(t) && slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t }) {
+				stay++
+			}
+		}
+		if present > 0 && stay == 0 {
+			diags.Append(diag.Errorf("No control plane would stay", "Of cluster %q every control plane would leave in this plan, and new ones join through one that stays. "+
+				"Nothing is changed. Do it in two plans: add or replace some first, then the rest. To remove the cluster with its data, use kubewright destroy.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
+		}
+	}
+	return diags
+}

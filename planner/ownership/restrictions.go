@@ -1,0 +1,30 @@
+package ownership
+
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+)
+
+// Restrictions are the restrictions of a plan as they were given.
+func Restrictions(o planner.Options) []string {
+	var out []string
+	for _, s := range o.Targets {
+		out = append(out, "-target="+Quoted(s))
+	}
+	for _, s := range o.Excludes {
+		out = append(out, "-exclude="+Quoted(s))
+	}
+	for _, name := range o.SkipPhases {
+		out = append(out, "-skip-phase="+name)
+	}
+	return out
+}
+
+// Quoted is a selector as a shell takes it.
+func Quoted(s planner.Selector) string {
+	if text := s.String(); strings.ContainsAny(text, `["`) {
+		return "'" + text + "'"
+	}
+	return s.String()
+}

@@ -1,0 +1,140 @@
+package ownership
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// AllowOlderStateFlag is the flag with which a plan goes on with a state that lacks runs
+// which its hosts have seen.
+const AllowOlderStateFlag = "allow-older-state"
+
+// The findings about run tokens.
+const (
+	olderState  = "State is older than its hosts"
+	runCutShort = "Last run was cut short"
+	runAhead    = "Worker has seen a later run"
+	runVoid     = "Run token does not count"
+)
+
+// runs is what the run tokens of the state, its hosts and its clusters amount to.
+func runs(v *topology.Fleet) state.Runs {
+	if v.Recorded == nil {
+		return state.WeighRuns(0, 0, nil)
+	}
+	return state.WeighRuns(v.Recorded.RunToken, leasedRun(v), seenRuns(v))
+}
+
+// NextRun is the token of the next run.
+func NextRun(v *topology.Fleet) int64 { return runs(v).Next }
+
+// VoidRuns are the run tokens that do not count, of the hosts that report them. A run
+// may replace them.
+func VoidRuns(v *topology.Fleet) map[state.Target]int64 {
+	out := map[state.Target]int64{}
+	for _, s := range runs(v).Void {
+		out[s.Target] = s.Token
+	}
+	return out
+}
+
+// seenRuns are the run tokens that hosts of this state report.
+func seenRuns(v *topology.Fleet) []state.SeenRun {
+	reports := v.Reports
+	if v.Original != nil { // as they were seen, and not as they are planned for
+		reports = v.OriginalReports
+	}
+	var out []state.SeenRun
+	for _, t := range slices.SortedFunc(maps.Keys(reports), topology.CompareTargets) {
+		m := topology.MarksOf(reports[t])
+		if m == nil || m.Unreadable != "" || m.Lineage != "" && m.Lineage != v.Recorded.Lineage {
+			continue
+		}
+		out = append(out, state.SeenRun{Target: t, ControlPlane: isControlPlane(v, t), Token: m.Token})
+	}
+	return out
+}
+
+// isControlPlane reports whether a node is a control plane: to the state where it knows the
+// node, otherwise to the configuration.
+func isControlPlane(v *topology.Fleet, t state.Target) bool {
+	if v.RecordedNode(t) {
+		return v.Recorded.Nodes[t].Role == string(config.ControlPlane)
+	}
+	return slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t && n.Role == config.ControlPlane })
+}
+
+// leasedRun is the highest run of this state that a cluster still has the lease of.
+func leasedRun(v *topology.Fleet) int64 {
+	clusters, leased := v.ClusterReports, int64(0)
+	if v.Original != nil {
+		clusters = v.Original
+	}
+	for _, c := range clusters {
+		if l := c.Lease; l != nil && l.Lineage == v.Recorded.Lineage && state.CountableRun(l.Token) {
+			leased = max(leased, l.Token)
+		}
+	}
+	return leased
+}
+
+// CheckRuns refuses a state that is older than the last run, and warns of run tokens that
+// say what cannot be.
+func CheckRuns(v *topology.Fleet) diag.Diagnostics {
+	if v.Recorded == nil {
+		return nil
+	}
+	var diags diag.Diagnostics
+	r := runs(v)
+	if len(r.Older) > 0 {
+		diags.Append(olderThan(v, r))
+	}
+	if len(r.Ahead) > 0 {
+		diags.Append(diag.Warningf(runAhead, "The state is of run %d. A later run is known to workers alone:\n\n%s\n\n"+
+			"Neither a control plane nor most hosts know of it. The last run was cut short, an older state was put back, or a host reports what is not true. The next run is number %d.",
+			v.Recorded.RunToken, runLines(v, r.Ahead), r.Next))
+	}
+	if len(r.Void) > 0 {
+		diags.Append(diag.Warningf(runVoid, "The next run is number %d. These hosts report a number that no run can have reached:\n\n%s\n\n"+
+			"It does not count. The next run that changes such a host puts its own number in the place of this one, in %s/token. Find out who wrote it: only root can.",
+			r.Next, runLines(v, r.Void), host.OwnFolder))
+	}
+	if !state.CountableRun(v.Recorded.RunToken) {
+		diags.Append(diag.Warningf(runVoid, "The state has the run token %d, a number that no run can have reached: it came from a host. The next run is number %d, and the state takes it over.", v.Recorded.RunToken, r.Next))
+	}
+	return diags
+}
+
+// olderThan refuses a state that lacks runs. It is a warning where a flag accepts that,
+// or where the cluster shows that the only run it lacks was cut short.
+func olderThan(v *topology.Fleet, r state.Runs) *diag.Diagnostic {
+	seen := fmt.Sprintf("The state is of run %d, and hosts have seen run %d of this state:\n\n%s\n\n", v.Recorded.RunToken, r.Seen, runLines(v, r.Older))
+	switch {
+	case r.CutShort:
+		return diag.Warningf(runCutShort, "%sThe cluster still has the lease of that run: it did not come to its end, and its journal is in the folder where it ran. What it did is found on the hosts.", seen)
+	case v.AllowOlderState:
+		return diag.Warningf(olderState, "%sThe plan goes on because of -%s. What the state does not know of shows as changed outside.", seen, AllowOlderStateFlag)
+	}
+	return diag.Errorf(olderState, "%sAn older state was put in the place of the last one, or the last run was cut short and its journal is in another folder. "+
+		"A plan with this state would take what it does not know for changes made outside, and would take nodes out once more. Nothing is changed on any host.\n\n"+
+		"Put the state of the last run back; older states are beside it as *.backup.SERIAL. If a run was cut short, run the same command in the folder where it ran. "+
+		"If the last state is lost, move this one away and make a new one of what the hosts hold:\n\n  kubewright state recover\n\n"+
+		"To go on with this state nevertheless: -%s.", seen, AllowOlderStateFlag)
+}
+
+// runLines lists hosts with the run that each reports.
+func runLines(v *topology.Fleet, seen []state.SeenRun) string {
+	var lines []string
+	for _, s := range seen {
+		lines = append(lines, fmt.Sprintf("  %s (%s): run %d", s.Target, addressOf(v, s.Target), s.Token))
+	}
+	return strings.Join(lines, "\n")
+}

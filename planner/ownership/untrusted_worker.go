@@ -1,0 +1,189 @@
+package ownership
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A host says itself whose it is: by its mark, its CA, its machine id. Where that does not
+// fit the state, a plan that would change the host is refused. A worker must not be able
+// to have every plan refused in this way. When -exclude or -target leave its node out of
+// the plan, or -allow-unreachable allows for hosts that cannot be observed, it counts as
+// unobserved: nothing is done to the host, and nothing that it reports is believed.
+// Control planes have no such way out: what they hold decides what is safe on the others.
+
+// ExcludeFlag is the flag that leaves a part out of the plan.
+const ExcludeFlag = "exclude"
+
+// The findings that a host is not the one which the state knows.
+const (
+	strayHost          = "Host belongs to another cluster"
+	foreignHost        = "Host belongs to another state"
+	otherNode          = "Host is another node"
+	otherMachineID     = "Host is another machine"
+	newerVersion       = "Host was marked by a newer version"
+	unreadableMark     = "Host's mark cannot be read"
+	SameMachine        = "Two nodes are one host"
+	hostIsControlPlane = "Host is a control plane"
+)
+
+// untrustworthy are the findings with which a worker can be left out of a plan.
+var untrustworthy = []string{strayHost, foreignHost, otherNode, otherMachineID, newerVersion, unreadableMark, preflight.SameMachine, hostIsControlPlane}
+
+// LeaveOutOf takes out the workers of findings for which why returns a reason, until find
+// finds no more of them.
+func LeaveOutOf(v *topology.Fleet, find func() diag.Diagnostics, why func(state.Target) string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for {
+		found := leftOutBy(v, find(), why)
+		if len(found) == 0 {
+			return diags
+		}
+		for _, f := range found {
+			diags.Append(f.warning())
+			distrust(v, f.node, f.problem)
+		}
+	}
+}
+
+// distrust has a node count as one whose host was not observed.
+func distrust(v *topology.Fleet, t state.Target, problem string) {
+	v.Reports, v.Unobserved, v.Untrusted = maps.Clone(v.Reports), maps.Clone(v.Unobserved), maps.Clone(v.Untrusted)
+	if v.Unobserved == nil {
+		v.Unobserved = map[state.Target]state.Unobserved{}
+	}
+	if v.Untrusted == nil {
+		v.Untrusted = map[state.Target]bool{}
+	}
+	delete(v.Reports, t)
+	v.Unobserved[t] = state.Unobserved{Target: t, Reason: strings.ToLower(problem[:1]) + problem[1:], Answered: true}
+	v.Untrusted[t] = true
+}
+
+// untrustedNode is a worker that is left out, why, and by which flag.
+type untrustedNode struct {
+	node    state.Target
+	address string
+	problem string
+	source  state.Source
+	why     string
+}
+
+func (u untrustedNode) warning() *diag.Diagnostic {
+	return diag.Warningf(u.problem, "%s (%s) is left out of this plan%s. Nothing is done to its host, and its node counts as neither healthy nor gone. "+
+		"kubewright plan without flags says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
+}
+
+// leftOutBy are the workers with findings for which there is a reason to leave them out.
+func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(state.Target) string) []untrustedNode {
+	var out []untrustedNode
+	add := func(t state.Target, problem string, source state.Source) {
+		why := reason(t)
+		if why == "" || v.Reports[t] == nil || slices.ContainsFunc(out, func(u untrustedNode) bool { return u.node == t }) {
+			return
+		}
+		out = append(out, untrustedNode{t, addressOf(v, t), problem, source, why})
+	}
+	for _, d := range findings.Errors() {
+		if t, err := state.ParseTarget(d.Address); err == nil && slices.Contains(untrustworthy, d.Summary) && !takenByDeparture(v, t) {
+			add(t, d.Summary, d.Subject)
+		}
+	}
+	for _, n := range foreignWorkers(v) {
+		add(n.Target, foreignHost, n.Source)
+	}
+	return out
+}
+
+// foreignWorkers are the workers that belong to another state, where there is none here:
+// their control planes are blank, so a cluster may be founded beside them.
+func foreignWorkers(v *topology.Fleet) []*topology.Node {
+	if v.Recorded != nil {
+		return nil
+	}
+	var out []*topology.Node
+	for _, c := range v.Clusters {
+		if slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report == nil || !topology.Blank(n.Report) }) {
+			continue
+		}
+		for _, n := range c.Nodes {
+			if m := topology.MarksOf(n.Report); m != nil && !n.IsControlPlane() {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// takenByDeparture reports whether the node has the host of one that leaves: the
+// configuration says so, not the host.
+func takenByDeparture(v *topology.Fleet, t state.Target) bool {
+	n := v.Find(t)
+	return n != nil && !leavingAt(v)[n.Address].IsZero()
+}
+
+// LeavesOutWorker returns the flag by which a worker is left out of the plan, or "".
+func LeavesOutWorker(v *topology.Fleet, t state.Target, o planner.Options) string {
+	if !IsWorker(v, t) || slices.Contains(v.Replace, t) || slices.Contains(v.ForgetUnreachable, t) {
+		return ""
+	}
+	whole := func(s planner.Selector) bool {
+		return s.Phase == "" && s.Waypoint == "" && s.Matches(state.Address{Target: t})
+	}
+	touches := func(s planner.Selector) bool {
+		return s.Matches(state.Address{Target: t, Phase: s.Phase, Waypoint: s.Waypoint})
+	}
+	switch {
+	case slices.ContainsFunc(o.Excludes, whole):
+		return ExcludeFlag
+	case len(o.Targets) > 0 && !slices.ContainsFunc(o.Targets, touches):
+		return "target"
+	case v.AllowUnreachable:
+		return topology.AllowUnreachableFlag
+	}
+	return ""
+}
+
+// IsWorker reports whether a node is a worker to the configuration and to the state, as
+// far as they have it.
+func IsWorker(v *topology.Fleet, t state.Target) bool {
+	if v.RecordedNode(t) && v.Recorded.Nodes[t].Role != string(config.Worker) {
+		return false
+	}
+	if n := v.Find(t); n != nil {
+		return n.Role == config.Worker
+	}
+	return v.RecordedNode(t)
+}
+
+// addressOf is the address of a node by the configuration, or by the state.
+func addressOf(v *topology.Fleet, t state.Target) string {
+	if n := v.Find(t); n != nil {
+		return n.Address
+	}
+	return v.Recorded.Nodes[t].Address
+}
+
+// WaysAround adds to the findings about workers how the rest is planned without them.
+func WaysAround(v *topology.Fleet, diags diag.Diagnostics) diag.Diagnostics {
+	for i, d := range diags {
+		t, err := state.ParseTarget(d.Address)
+		if err != nil || d.Severity != diag.Error || !slices.Contains(untrustworthy, d.Summary) || !IsWorker(v, t) || takenByDeparture(v, t) {
+			continue
+		}
+		said := *d
+		said.Detail = strings.TrimRight(d.Detail, "\n") + fmt.Sprintf("\n\nTo go on without this host: %s, or -%s. Then nothing is done to it, and its node counts as neither healthy nor gone.",
+			topology.AsFlags(t, ExcludeFlag), topology.AllowUnreachableFlag)
+		diags[i] = &said
+	}
+	return diags
+}

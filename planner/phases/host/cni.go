@@ -1,0 +1,50 @@
+package host
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// BeforeEntries in Marks.Before has the names of what a folder held, with slashes
+// between them, as none has one in it. A mark of before says nothing of it.
+const BeforeEntries = "entries:"
+
+// engineConfigs are the networks that container engines have for containers of their
+// own, and no pod: whatever brought an engine after us is not ours to break.
+//   - podman: cni/README.md of github.com/containers/podman; earlier packages had 87-podman.conflist
+//   - nerdctl: docs/dir.md of github.com/containerd/nerdctl, one for each network
+//   - CRI-O: contrib/cni of github.com/cri-o/cri-o; distributions install the first
+//     of them as 100-crio-bridge and the loopback as 200-loopback
+var engineConfigs = []string{
+	"87-podman*.conflist", "nerdctl-*.conflist",
+	"10-crio-bridge.conf*", "11-crio-ipv4-bridge.conf*", "100-crio-bridge.conf*", "99-loopback.conf*", "200-loopback.conf*",
+}
+
+// OfEngine tells that a configuration is a container engine's own.
+func OfEngine(name string) bool {
+	return slices.ContainsFunc(engineConfigs, func(pattern string) bool {
+		is, err := path.Match(pattern, name)
+		return err == nil && is
+	})
+}
+
+// CNIEntries are the names of what is among the configurations of networks.
+func CNIEntries(r *state.Report) []string {
+	var out []string
+	for p, f := range r.Files {
+		if name, ok := strings.CutPrefix(p, topology.CNIConfigs+"/"); ok && f.Exists {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// SharesNetworks tells that a container engine has networks in the same folder.
+func SharesNetworks(l topology.Departure) bool {
+	return l.Report != nil && slices.ContainsFunc(CNIEntries(l.Report), OfEngine)
+}

@@ -1,0 +1,55 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// FileItem is a desired file. Its attributes come from parsing the content in
+// the same way as an observed one's. Where only paths are wanted nothing is rendered.
+func FileItem(n *topology.Node, phase string, kind state.Kind, path, mode string, render func(*topology.Node) []byte) state.Item {
+	it := state.Item{Address: topology.ItemAddress(n.Target, phase, "file", path), Kind: kind}
+	if n.Cluster.Fleet.PathsOnly {
+		return it
+	}
+	it.Content = render(n)
+	var err error
+	if it.Attributes, err = provenance.FileAttributes(n.Cluster.Fleet, kind, it.Content, mode, topology.Root); err != nil {
+		panic(fmt.Sprintf("internal error: %s renders what it cannot parse: %v", path, err))
+	}
+	return it
+}
+
+// FileOperations writes the files among the changes and removes those that are to go.
+func FileOperations(w topology.PhaseWork) []planner.Operation {
+	var ops []planner.Operation
+	for _, c := range w.Changes {
+		switch c.Kind {
+		case state.KindFile, state.KindYAMLFile, state.KindEnvFile, state.KindStaticPod:
+		default:
+			continue
+		}
+		if c.Kind == state.KindStaticPod && c.OnlyRereads() {
+			continue
+		}
+		if it := w.Find(c); it != nil {
+			ops = append(ops, WriteFile(it))
+		} else if c.Action == planner.Delete {
+			ops = append(ops, planner.RemovePath{Path: c.Address.ID()})
+		}
+	}
+	return ops
+}
+
+func WriteFile(it *state.Item) planner.WriteFile {
+	content, digest := sensitive.Inlined(it, it.Content)
+	return planner.WriteFile{
+		Path: it.Address.ID(), Mode: it.Attributes.Get("mode").AsString(), Owner: it.Attributes.Get("owner").AsString(),
+		Content: content, SHA256: digest,
+	}
+}

@@ -1,0 +1,313 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Packages are the other source of the software that install puts in place. The
+// repository and its key are files like any other; the packages are items with
+// the version that they have and whether they are held, asked of the package
+// manager's data base in the same round trip as everything else.
+
+// The package managers.
+const (
+	Apt = "apt"
+	Dnf = "dnf"
+)
+
+// Files of package managers. apt takes an armored key where its name says so,
+// and reads it for this repository alone; names are those of Kubernetes' guide,
+// so that a repository which somebody wrote by it is replaced and not doubled.
+const (
+	aptKey        = "/etc/apt/keyrings/kubernetes-apt-keyring.asc"
+	aptRepository = "/etc/apt/sources.list.d/kubernetes.list"
+	dnfKey        = "/etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes"
+	dnfRepository = "/etc/yum.repos.d/kubernetes.repo"
+)
+
+const kubeletPackage = "kubelet"
+
+// beforePackage is, in Marks.Before, what a package was before it was installed:
+// "" when it was not there, installed or held. packageManager is who installed them.
+const (
+	beforePackage  = "package:"
+	PackageManager = "package-manager"
+)
+
+// packageManagers is the manager of the host; both while that is not known.
+func packageManagers(n *topology.Node) []string {
+	switch {
+	case n.Cluster.Install.Packages == nil:
+		return nil
+	case n.Report == nil:
+		return []string{Apt, Dnf}
+	case n.Report.Packages.Manager == "":
+		return nil
+	}
+	return []string{n.Report.Packages.Manager}
+}
+
+// packages are those that the node is to have, in order.
+func packages(n *topology.Node) []planner.Package {
+	managers := packageManagers(n)
+	if len(managers) == 0 {
+		return nil
+	}
+	p, hold := n.Cluster.Install.Packages, ""
+	if p.Hold && slices.Contains(managers, Apt) {
+		hold = planner.Hold // dnf leaves out what its repository's file excludes
+	}
+	var out []planner.Package
+	if p.Runtime != "" {
+		out = append(out, planner.Package{Name: p.Runtime, Hold: hold})
+	}
+	for _, name := range p.Kubernetes() {
+		out = append(out, planner.Package{Name: name, Version: n.Cluster.KubernetesVersion, Hold: hold})
+	}
+	return out
+}
+
+func packageItems(n *topology.Node) []state.Item {
+	var out []state.Item
+	for _, p := range packages(n) {
+		pairs := []any{}
+		if p.Version != "" {
+			pairs = append(pairs, "version", p.Version)
+		}
+		if p.Hold == planner.Hold {
+			pairs = append(pairs, "held", true)
+		}
+		out = append(out, state.Item{
+			Address: topology.ItemAddress(n.Target, topology.InstallPhase, "package", p.Name), Kind: state.KindPackage, Attributes: topology.Attributes(pairs...),
+			Origin: map[string]state.Source{"": provenance.ClusterOrigin(n.Cluster, "install.packages"), "version": provenance.ClusterOrigin(n.Cluster, "kubernetes_version")},
+		})
+	}
+	return out
+}
+
+// ObservePackage is a package as far as the item speaks of it, and its status
+// where it is there in part.
+func ObservePackage(it *state.Item, p state.Package) (state.Value, bool) {
+	pairs := []any{}
+	if !it.Attributes.Get("version").IsNull() {
+		pairs = append(pairs, "version", p.Version)
+	}
+	if !it.Attributes.Get("held").IsNull() {
+		pairs = append(pairs, "held", p.Held)
+	}
+	if p.Status != packageInstalled {
+		pairs = append(pairs, "status", p.Status)
+	}
+	return topology.Attributes(pairs...), p.Status != ""
+}
+
+const packageInstalled = "installed"
+
+// PackagesQuery asks the package manager for what is wanted, and for it the
+// repository where it is not there.
+func PackagesQuery(n *topology.Node, q *state.Query) {
+	p := n.Cluster.Install.Packages
+	if p == nil {
+		return
+	}
+	q.Packages.Versioned, q.Packages.Version = p.Kubernetes(), n.Cluster.KubernetesVersion
+	q.Packages.Apt, q.Packages.Dnf = p.URL(q.Packages.Version, "deb"), p.URL(q.Packages.Version, "rpm")
+	for _, path := range []string{Units + topology.KubeletUnit, Units + ContainerdUnit} {
+		q.Files = append(q.Files, state.FileQuery{Path: path})
+	}
+}
+
+// PackagesMisfit tells that the packages are not on the host as they are wanted:
+// its kubelet gets another version.
+func PackagesMisfit(n *topology.Node) bool {
+	return len(packages(n)) > 0 && n.Report.Packages.Installed[kubeletPackage].Version != n.Cluster.KubernetesVersion
+}
+
+// packageFiles are the files that go with packages.
+func packageFiles(n *topology.Node) software {
+	var out software
+	p := n.Cluster.Install.Packages
+	// nil without packages: there is no manager then.
+	for _, manager := range packageManagers(n) {
+		switch manager {
+		case Apt:
+			out = append(out,
+				Installed{Path: aptKey, part: topology.KubeletPart, content: p.Key},
+				Installed{Path: aptRepository, part: topology.KubeletPart, content: aptSource(p.URL(n.Cluster.KubernetesVersion, "deb"))})
+		case Dnf:
+			out = append(out,
+				Installed{Path: dnfKey, part: topology.KubeletPart, content: p.Key},
+				Installed{Path: dnfRepository, part: topology.KubeletPart, content: dnfSource(p, n.Cluster.KubernetesVersion)})
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	if p.Runtime != "" {
+		// Which version comes is not known: containerd 2 takes the format of 1 as well.
+		out = append(out, Installed{Path: RuntimeConfig, part: topology.RuntimePart, content: containerdConfig("1.", kubeadm.PauseImage(n.Input()), false), digestOnly: true})
+	}
+	if slices.Contains(p.Tools, "kubeadm") {
+		// Its package has the kubelet's drop-in, and brings crictl.
+		return append(out, Installed{Path: crictlConfig, part: topology.RuntimePart, content: nodeCrictlConfig(n)})
+	}
+	return append(out, Installed{Path: kubeletDropIn, part: topology.KubeletPart, content: kubeletServiceDropIn("/usr/bin/kubelet")})
+}
+
+func aptSource(url string) string {
+	return fmt.Sprintf("# written by kubewright\ndeb [signed-by=%s] %s /\n", aptKey, url)
+}
+
+// dnfSource is the repository for dnf. What it excludes is installed only by
+// whoever says so; that is how dnf holds packages without a plug-in.
+func dnfSource(p *config.Packages, version string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# written by kubewright\n[kubernetes]\nname=Kubernetes\nbaseurl=%s\nenabled=1\ngpgcheck=1\ngpgkey=file://%s\n", p.URL(version, "rpm"), dnfKey)
+	if p.Hold {
+		b.WriteString("exclude=kubelet kubeadm kubectl cri-tools kubernetes-cni\n")
+	}
+	return b.String()
+}
+
+// choosePackages collects the packages among the changes. One that is only held
+// anew restarts nothing.
+func (i *installation) choosePackages(w topology.PhaseWork) {
+	for _, p := range packages(i.Node) {
+		k := slices.IndexFunc(w.Changes, func(c planner.Change) bool { return c.Kind == state.KindPackage && c.Address.ID() == p.Name })
+		if k < 0 {
+			continue
+		}
+		i.list = append(i.list, p)
+		if Comes(w.Changes[k]) {
+			i.touched[PartOfPackage(p.Name)] = true
+		}
+	}
+}
+
+// Comes tells that a package is installed, and not only held or let go.
+func Comes(c planner.Change) bool {
+	return c.Action == planner.Create || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path != "held" })
+}
+
+// heldNote says, where dnf installs the runtime, what upgrades of the host leave alone.
+// What a repository's file excludes is left alone in that repository, and that of the
+// runtime is not ours; a file of dnf's for all of them that could be added and taken
+// away again is not there before dnf 5, and its plug-in for that may not be installed.
+func (i *installation) heldNote() string {
+	p := i.Cluster.Install.Packages
+	runtime := slices.ContainsFunc(i.list, func(o planner.Package) bool { return p.Runtime != "" && o.Name == p.Runtime })
+	if !runtime || !p.Hold || i.Report.Packages.Manager != Dnf {
+		return ""
+	}
+	return fmt.Sprintf("upgrades of the host leave %s alone, by the repository's file, and not %s", strings.Join(p.Kubernetes(), ", "), p.Runtime)
+}
+
+// PartOfPackage tells with which part of the software a package goes. kubeadm
+// and kubectl start nothing anew.
+func PartOfPackage(name string) topology.Part {
+	switch name {
+	case kubeletPackage:
+		return topology.KubeletPart
+	case "kubeadm", "kubectl":
+		return topology.ToolsPart
+	}
+	return topology.RuntimePart
+}
+
+// packageOperations installs what is to change, with the host's manager.
+func (i *installation) packageOperations() []planner.Operation {
+	if len(i.list) == 0 {
+		return nil
+	}
+	return []planner.Operation{packagesWith(i.Report.Packages.Manager, i.list)}
+}
+
+func packagesWith(manager string, list []planner.Package) planner.Packages {
+	return planner.Packages{Manager: manager, Repository: map[string]string{Apt: aptRepository, Dnf: dnfRepository}[manager], List: list}
+}
+
+// markPackages remembers what the packages were before.
+func markPackages(n *topology.Node, m *state.Marks) {
+	for _, p := range packages(n) {
+		if _, known := m.Before[beforePackage+p.Name]; known {
+			continue
+		}
+		m.Before[PackageManager] = n.Report.Packages.Manager
+		switch was := n.Report.Packages.Installed[p.Name]; {
+		case was.Status == "":
+			m.Before[beforePackage+p.Name] = ""
+		case was.Held:
+			m.Before[beforePackage+p.Name] = "held"
+		default:
+			m.Before[beforePackage+p.Name] = packageInstalled
+		}
+	}
+}
+
+// packages takes away the packages that install has brought. Others stay, in
+// the version that they have by now, and are held as they were before.
+func (u *uninstallation) packages() {
+	var gone, free []planner.Package
+	for _, key := range SortedNames(u.before) {
+		name, ok := strings.CutPrefix(key, beforePackage)
+		switch {
+		case !ok || u.keepsPackage(name):
+		case u.before[key] == "":
+			gone = append(gone, planner.Package{Name: name})
+		case u.before[key] == packageInstalled && u.before[PackageManager] == Apt:
+			free = append(free, planner.Package{Name: name, Hold: planner.Unhold})
+		}
+	}
+	if len(gone) > 0 {
+		op := packagesWith(u.before[PackageManager], gone)
+		op.Remove = true
+		u.ops = append(u.ops, op)
+	}
+	if len(free) > 0 {
+		u.ops = append(u.ops, packagesWith(u.before[PackageManager], free))
+	}
+}
+
+func (u *uninstallation) keepsPackage(name string) bool {
+	p := PartOfPackage(name)
+	if p == topology.ToolsPart {
+		p = topology.KubeletPart
+	}
+	return u.keeps(p)
+}
+
+// bringsRuntimePackage tells that the runtime is a package that install brought.
+func (u *uninstallation) bringsRuntimePackage() bool {
+	for key, was := range u.before {
+		if name, ok := strings.CutPrefix(key, beforePackage); ok && was == "" && PartOfPackage(name) == topology.RuntimePart {
+			return true
+		}
+	}
+	return false
+}
+
+// KubeletActive is whether a host's kubelet runs, in systemd's words. One that finds
+// no configuration starts every ten seconds and ends at once, as packages leave it:
+// which moment of that somebody looked at is no difference.
+func KubeletActive(r *state.Report) string {
+	active := r.Units[topology.KubeletUnit].Active
+	if active == "active" && !r.Files[topology.KubeletConfig].Exists {
+		return "activating"
+	}
+	return active
+}
+
+// PackagesBringRuntime tells that the runtime comes as a package.
+func PackagesBringRuntime(n *topology.Node) bool {
+	p := n.Cluster.Install.Packages
+	return p != nil && p.Runtime != "" && len(packageManagers(n)) > 0
+}

@@ -1,0 +1,148 @@
+package kubelet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// MarkControlPlane labels and taints a control plane, with what the
+// configuration says of the node besides.
+var MarkControlPlane = topology.Phase{
+	Name: topology.MarkControlPlanePhase,
+	NodeItems: func(n *topology.Node) []state.Item {
+		if !n.IsControlPlane() {
+			return nil
+		}
+		return []state.Item{NodeItem(n, topology.MarkControlPlanePhase)}
+	},
+	NodeStep: markStep,
+	NodeNeeds: func(n *topology.Node) []state.Address {
+		if n.IsFounder() {
+			return []state.Address{topology.StepAddress(n.Target, topology.WaitControlPlanePhase)}
+		}
+		return []state.Address{topology.StepAddress(n.Target, topology.WaitBootstrapPhase)}
+	},
+}
+
+// MarkWorker does for a worker what kubeadm leaves to kubectl label and taint.
+var MarkWorker = topology.Phase{
+	Name: topology.MarkWorkerPhase,
+	NodeItems: func(n *topology.Node) []state.Item {
+		if n.IsControlPlane() {
+			return nil
+		}
+		it := NodeItem(n, topology.MarkWorkerPhase)
+		// Of a worker nobody says anything about there is nothing to compare, but
+		// what was said once is to go.
+		if len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 && n.Cluster.Fleet.RecordedItems.Find(it.Address) == nil {
+			return nil
+		}
+		return []state.Item{it}
+	},
+	NodeStep: markStep,
+	NodeNeeds: func(n *topology.Node) []state.Address {
+		return []state.Address{topology.StepAddress(n.Target, topology.WaitBootstrapPhase)}
+	},
+}
+
+func NodeItem(n *topology.Node, phase string) state.Item {
+	labels := maps.Clone(n.Labels)
+	if n.IsControlPlane() {
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		maps.Copy(labels, kubeadm.NodeMarks(n.Input()).Labels)
+	}
+	it := state.Item{
+		Address: topology.ItemAddress(n.Target, phase, "node", n.NodeName), Kind: state.KindNodeObject, Partial: true,
+		Attributes: NodeAttributes(labels, n.Annotations, drain.WantedTaints(n)), Origin: map[string]state.Source{"": provenance.Usual(n.Cluster)},
+	}
+	for key := range n.Labels {
+		it.Origin[state.JoinPath("labels", key)] = provenance.NodeOrigin(n, state.JoinPath("labels", key), "labels")
+	}
+	for key := range n.Annotations {
+		it.Origin[state.JoinPath("annotations", key)] = provenance.NodeOrigin(n, state.JoinPath("annotations", key), "annotations")
+	}
+	for _, t := range n.Taints {
+		// Of several blocks of one name it is not known which is where.
+		if !slices.ContainsFunc(n.Taints, func(o state.Taint) bool { return o.Key == t.Key && o.Effect != t.Effect }) {
+			it.Origin[state.JoinPath("taints", taintKey(t))] = provenance.NodeOrigin(n, "taints", fmt.Sprintf("taint[%q]", t.Key))
+		}
+	}
+	return it
+}
+
+// NodeAttributes is a node as it is compared: each label, annotation and taint by itself.
+func NodeAttributes(labels, annotations map[string]string, taints []state.Taint) state.Value {
+	m := map[string]state.Value{"labels": state.FromGo(labels), "annotations": state.FromGo(annotations)}
+	byKey := map[string]string{}
+	for _, t := range taints {
+		byKey[taintKey(t)] = t.Value
+	}
+	m["taints"] = state.FromGo(byKey)
+	return state.Map(m)
+}
+
+// taintKey tells a taint from the others of a node.
+func taintKey(t state.Taint) string { return t.Key + ":" + t.Effect }
+
+func markStep(n *topology.Node, w topology.PhaseWork) planner.Step {
+	if w.Empty() {
+		return planner.Step{}
+	}
+	op := planner.PatchNode{Node: n.NodeName, Labels: map[string]string{}, Annotations: map[string]string{}, Timeout: n.Cluster.Timeouts.KubernetesAPICall}
+	for _, c := range w.Changes {
+		for _, a := range c.Attributes {
+			addToPatch(&op, a)
+		}
+	}
+	return planner.Step{Via: n.Cluster.Primary, Impact: taintImpact(n, w), Operations: []planner.Operation{op}}
+}
+
+// addToPatch turns one changed attribute of a node into a part of the patch.
+func addToPatch(op *planner.PatchNode, a planner.AttributeChange) {
+	keys := state.SplitPath(a.Path)
+	if len(keys) != 2 {
+		return
+	}
+	remove, value := a.After.IsNull(), a.After.AsString()
+	if a.After.Kind() == state.KindSensitive {
+		if op.Sealed == nil {
+			op.Sealed = map[string]state.Sensitive{}
+		}
+		op.Sealed[a.Path] = a.After.AsSensitive()
+		return
+	}
+	switch keys[0] {
+	case "labels":
+		if remove {
+			op.RemoveLabels = append(op.RemoveLabels, keys[1])
+		} else {
+			op.Labels[keys[1]] = value
+		}
+	case "annotations":
+		if remove {
+			op.RemoveAnnotations = append(op.RemoveAnnotations, keys[1])
+		} else {
+			op.Annotations[keys[1]] = value
+		}
+	case "taints":
+		key, effect, _ := strings.Cut(keys[1], ":")
+		t := state.Taint{Key: key, Effect: effect}
+		if remove {
+			op.RemoveTaints = append(op.RemoveTaints, t)
+		} else {
+			t.Value = value
+			op.Taints = append(op.Taints, t)
+		}
+	}
+}

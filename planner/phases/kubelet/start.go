@@ -1,0 +1,262 @@
+package kubelet
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// KubeletStart writes the kubelet's configuration and starts it; a node that
+// joins gets a bootstrap kubeconfig with a token made for this join.
+var KubeletStart = topology.Phase{
+	Name: topology.KubeletStartPhase,
+	NodeItems: func(n *topology.Node) []state.Item {
+		instance := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, InstanceConfig, "0644", func(n *topology.Node) []byte { return kubeadm.InstanceConfig(n.Input()) })
+		configFile := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, topology.KubeletConfig, "0644", pki.KubeletConfig)
+		flags := host.FileItem(n, topology.KubeletStartPhase, state.KindEnvFile, pki.KubeletFlags, "0644", func(n *topology.Node) []byte { return kubeadm.KubeletFlags(n.Input()) })
+		provenance.FileOrigins(n, &instance, provenance.InstancePlacings)
+		provenance.FileOrigins(n, &flags, provenance.KubeletFlagPlacings)
+		provenance.KubeletOrigins(n, &configFile)
+		items := append(pki.WorkerCA(n), instance, configFile, flags, kubeletUnit(n))
+		if !n.IsControlPlane() && !n.Cluster.ExternalCA() {
+			items = append(items, pki.KubeletCertificateItem(n, topology.KubeletStartPhase))
+		}
+		return items
+	},
+	NodeStep: kubeletStep,
+	NodeNeeds: func(n *topology.Node) []state.Address {
+		needs := []state.Address{topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.KubeconfigPhase)}
+		if n.Joining() {
+			return append(append(needs, topology.StepAddress(n.Cluster.Target, topology.TokenPhase)), BeforeJoins(n.Cluster)...)
+		}
+		if n.Cluster.Report == nil {
+			needs = append(needs, topology.StepAddress(n.Cluster.Primary, topology.CertsPhase)) // a CA may be new there
+		}
+		if n.Cluster.Up != nil {
+			needs = append(needs, beforeKubelet(n)...)
+		}
+		return append(needs, topology.StepAddress(n.Target, topology.ControlPlanePhase), topology.StepAddress(n.Target, topology.EtcdPhase))
+	},
+}
+
+const InstanceConfig = "/var/lib/kubelet/instance-config.yaml"
+
+func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
+	switch {
+	case w.Empty() && drain.Cordoned(n):
+		return resumeStep(n)
+	case w.Empty() && drain.WasLeaving(n):
+		return stayStep(n)
+	case w.Empty() && !n.Joining():
+		return planner.Step{}
+	}
+	s := planner.Step{Via: n.Cluster.Primary}
+	if n.Joins() {
+		// Packages enable the kubelet, and systemd starts it again and again until
+		// it finds its files. It must not find some of them: without its flags it
+		// would register under the host's name. kubeadm stops it as well.
+		s.Operations = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "stop"})
+	}
+	s.Operations = append(s.Operations, topology.Folder("/var/lib/kubelet", "0700"), topology.Folder("/etc/kubernetes", "0755"), topology.Folder("/etc/kubernetes/manifests", "0700"))
+	if staticpod.OrphanedMember(n) {
+		s.Operations = append(s.Operations, planner.RemovePath{Path: topology.Manifest("etcd")})
+	}
+	if pki.Touches(w, n.Cluster.Certificates.Dir+"/ca") {
+		s.Operations = append(s.Operations, pki.BringCA(n)...)
+	}
+	if pki.RenewsKubelet(w) {
+		s.Operations = append(s.Operations, pki.ReviveKubelet(n)...)
+	}
+	if n.Bootstraps() {
+		s.Operations = append(s.Operations, bootstrapOperations(n)...)
+	}
+	if host.MarksCA(n) {
+		s.Operations = append(s.Operations, host.MarkCA(n, n.Cluster.AtOnce[n.Cluster.CABase()]))
+	}
+	// kubeadm writes into the kubelet's files, which keep their modes; manifests it replaces.
+	s.Operations = append(s.Operations, pki.KeptModes(n, host.FileOperations(w))...)
+	units := []planner.Operation{
+		planner.Unit{Unit: topology.KubeletUnit, Action: "enable"},
+		planner.Unit{Unit: topology.KubeletUnit, Action: "restart", Reload: true},
+	}
+	if pki.KubeletChanges(n) {
+		units = turned(n, w, units)
+	}
+	s.Operations = append(s.Operations, units...)
+	switch {
+	case n.Joins() || n.IsFounder():
+		return s
+	case pki.KubeletChanges(n) || drain.Cordoned(n):
+		return turnStep(n, s, w)
+	}
+	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, pki.ReadyWait(n)...)
+	s.Operations = append(s.Operations, stay(n)...)
+	s.Impact = "restarts the kubelet here; pods keep running"
+	if taintImpact(n, w.Of(drain.MarkPhase(n))) != "" {
+		s.Impact += " until the taint is set"
+	}
+	if staticpod.Unregistered(n) {
+		s.Impact = "restarts the kubelet here, which makes its Node anew"
+	}
+	if pki.RenewsKubelet(w) {
+		s.Impact = pki.RevivesImpact(n)
+	}
+	if drain.WasLeaving(n) {
+		s.Impact += letsIn
+	}
+	if n.IsControlPlane() {
+		s.Limits = []string{n.Cluster.Limit("control-plane-disruption")}
+	}
+	return s
+}
+
+// bootstrapOperations let a kubelet ask the API for its certificate.
+func bootstrapOperations(n *topology.Node) []planner.Operation {
+	c := n.Cluster
+	dir := c.Certificates.Dir
+	k := kubeadm.BootstrapKubeconfig(n.Input())
+	if n.IsControlPlane() {
+		// kubeadm lets a joining control plane's kubelet bootstrap at its own API
+		// server, which comes up only after the kubelet; the kubelet's retries then
+		// cost up to half a minute. Through the primary it has its certificate at
+		// once; kubelet-finalize turns it to its own API server.
+		k.Server = kubeadm.KubeletServer(c.PrimaryNode().Input())
+	}
+	token := madeToken(n)
+	return []planner.Operation{joinToken(n), planner.WriteKubeconfig{
+		Path: topology.BootstrapConf, CA: pki.Signer(c, dir+"/ca"),
+		Cluster: k.Cluster, Server: k.Server, User: k.User, Renew: true,
+		Token: &token,
+	}}
+}
+
+// WaitBootstrap waits until a joining node is registered with its own
+// certificate. A worker's kubelet stays with the server it bootstrapped at.
+var WaitBootstrap = topology.Phase{
+	Name: topology.WaitBootstrapPhase,
+	NodeItems: func(n *topology.Node) []state.Item {
+		if n.IsControlPlane() || n.Cluster.ExternalCA() {
+			return nil
+		}
+		return []state.Item{KubeletConfItem(n, topology.WaitBootstrapPhase)}
+	},
+	NodeStep: func(n *topology.Node, w topology.PhaseWork) planner.Step {
+		switch {
+		case n.Joining():
+			return planner.Step{Via: n.Cluster.Primary, Operations: registrationWaits(n)}
+		case w.Empty() || pki.RenewsKubelet(w.Of(topology.KubeletStartPhase)): // that writes it as it is to be
+			return planner.Step{}
+		}
+		return UpgradeKubelet(n)
+	},
+	NodeNeeds: func(n *topology.Node) []state.Address {
+		needs := []state.Address{topology.StepAddress(n.Target, topology.KubeletStartPhase)}
+		if n.Joining() && !n.Bootstraps() && n.IsControlPlane() {
+			// Its kubelet registers at its own API server.
+			needs = append(needs, topology.StepAddress(n.Target, topology.ControlPlanePhase))
+		}
+		return needs
+	},
+}
+
+func registrationWaits(n *topology.Node) []planner.Operation {
+	t := n.Cluster.Timeouts
+	ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck}}
+	if n.Bootstraps() {
+		// Its kubelet finds the cluster and asks for its certificate in one go.
+		ops = append(ops, planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.Discovery + t.TLSBootstrap})
+	}
+	ops = append(ops, planner.Wait{For: planner.WaitNodeRegistered, Name: n.NodeName, Timeout: t.TLSBootstrap})
+	if n.Bootstraps() {
+		ops = append(ops, planner.RemovePath{Path: topology.BootstrapConf}, planner.DeleteToken{Token: madeToken(n)})
+	}
+	return ops
+}
+
+// KubeletConfItem is the kubelet's own kubeconfig, as far as it is ours.
+func KubeletConfItem(n *topology.Node, phase string) state.Item {
+	server := kubeadm.KubeletServer(n.Input())
+	return state.Item{
+		Address: topology.ItemAddress(n.Target, phase, "file", topology.KubeletConf), Kind: state.KindKubeconfig,
+		Attributes: pki.Trusting(n.Cluster, topology.Attributes("server", server, "client_certificate", topology.KubeletClientCert, "mode", pki.KeyMode, "owner", topology.Root)),
+		Origin:     map[string]state.Source{"server": pki.ServerOrigin(n, server), planner.CASerial: provenance.ClusterOrigin(n.Cluster, provenance.GivenCertificate)},
+		// A kubelet that is getting a certificate of another CA is turned by the stages.
+		CreateOnly: n.Cluster.Rotates() && n.Cluster.ClusterCA() != nil && Inlined(n),
+	}
+}
+
+// Inlined tells that the kubelet's certificate is in its kubeconfig, or was on its way there.
+func Inlined(n *topology.Node) bool {
+	if n.Report == nil {
+		return false
+	}
+	conf := n.Report.Files[topology.KubeletConf].Kubeconfig
+	return conf == nil || conf.Client != nil
+}
+
+// UpgradeKubelet points a kubelet at its server and its rotated certificate, and has it trust
+// the CA as it is given.
+func UpgradeKubelet(n *topology.Node) planner.Step {
+	t := n.Cluster.Timeouts
+	turn := planner.SetKubeconfig{Path: topology.KubeletConf, Server: kubeadm.KubeletServer(n.Input()), ClientCertificate: topology.KubeletClientCert}
+	if pki.GivenSerial(n.Cluster) != "" {
+		turn.Trust = n.Cluster.CAFile()
+	}
+	var reached []planner.Operation
+	if !n.IsControlPlane() {
+		reached = staticpod.Reached(n)
+	}
+	return planner.Step{Via: n.Cluster.Primary, Impact: "restarts the kubelet here; pods keep running", Operations: append(reached,
+		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.TLSBootstrap},
+		turn,
+		planner.Unit{Unit: topology.KubeletUnit, Action: "restart"},
+		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: t.KubeletHealthCheck},
+	)}
+}
+
+// RegisteredAttr of a kubelet's unit tells that its Node is there.
+const RegisteredAttr = "registered"
+
+// observeRegistered adds whether a kubelet's Node is there, where that is spoken of.
+func observeRegistered(n *topology.Node, a state.Address, seen state.Value) state.Value {
+	was := pki.ImplicitAttribute(n.Cluster.Fleet, a, RegisteredAttr)
+	switch {
+	case staticpod.Unregistered(n):
+		return topology.With(seen, RegisteredAttr, false)
+	case was.IsNull():
+		return seen
+	case n.Cluster.Report == nil:
+		return topology.With(seen, RegisteredAttr, was.AsBool())
+	}
+	_, there := n.Cluster.Report.Nodes[n.NodeName]
+	return topology.With(seen, RegisteredAttr, there)
+}
+
+// joinTokenTTL is how long the token of a joining node is valid, unless the cluster's timeouts let
+// the join take longer.
+const joinTokenTTL = 15 * time.Minute
+
+// joinToken makes a token for the join of one node, right before its kubelet is started. It is valid
+// until the kubelet has its certificate or its join has failed by its timeouts.
+func joinToken(n *topology.Node) planner.Operation {
+	const spare = time.Minute // for the kubelet's files and its start
+	t := n.Cluster.Timeouts
+	return planner.CreateToken{
+		Description: planner.JoinTokenDescription(n.NodeName), TTL: max(joinTokenTTL, t.KubeletHealthCheck+t.Discovery+t.TLSBootstrap+spare),
+		Usages: []string{"signing", "authentication"}, Groups: []string{kubeadm.DefaultTokenGroup},
+	}
+}
+
+// madeToken refers to the token of the node's join.
+func madeToken(n *topology.Node) state.Pending {
+	return state.Pending{Step: topology.StepAddress(n.Target, topology.KubeletStartPhase).String(), Output: "token"}
+}

@@ -1,0 +1,208 @@
+package kubelet
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kubeletUnit is the desired kubelet. Of one that runs the version is compared:
+// that of the program with that of the process. While the API does not answer
+// nobody tells that of the process: the one that is remembered stands for both.
+func kubeletUnit(n *topology.Node) state.Item {
+	it := state.Item{
+		Address: topology.ItemAddress(n.Target, topology.KubeletStartPhase, "unit", topology.KubeletUnit), Kind: state.KindUnit, Partial: true,
+		Attributes: topology.Attributes("active", "active", "enabled", "enabled"),
+	}
+	v := staticpod.ComingKubelet(n)
+	if n.Cluster.Report == nil {
+		v = staticpod.LastKubelet(n)
+	}
+	if staticpod.LastKubelet(n) != "" && v != "" && !n.Joins() {
+		it.Attributes = topology.Attributes("active", "active", "enabled", "enabled", "version", v)
+		it.Origin = map[string]state.Source{"version": provenance.ClusterOrigin(n.Cluster, "kubernetes_version")}
+	}
+	if staticpod.Unregistered(n) {
+		it.Attributes = topology.With(it.Attributes, RegisteredAttr, true)
+	}
+	return it
+}
+
+// ObserveUnit is a unit as it was seen, and of a kubelet the version that runs.
+func ObserveUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) state.Value {
+	if it.Address.ID() != topology.KubeletUnit {
+		return topology.Attributes("active", u.Active, "enabled", u.Enabled)
+	}
+	n, active := v.Find(it.Address.Target), u.Active
+	if n == nil || n.RunningKubelet() == "" {
+		active = host.KubeletActive(v.Reports[it.Address.Target])
+	}
+	out := topology.Attributes("active", active, "enabled", u.Enabled)
+	if n != nil && staticpod.LastKubelet(n) != "" {
+		out = topology.With(out, "version", staticpod.LastKubelet(n))
+	}
+	if n != nil {
+		out = observeRegistered(n, it.Address, out)
+	}
+	return out
+}
+
+// DrainStep takes the pods off a node before its kubelet is replaced. One that
+// an earlier apply has emptied is not drained again, and the only node of a
+// cluster is not either: its pods have nowhere to go.
+func DrainStep(n *topology.Node) planner.Step {
+	if !pki.KubeletChanges(n) {
+		return planner.Step{}
+	}
+	seen := n.Cluster.Report.Nodes[n.NodeName]
+	if drain.Cordoned(n) && seen.Unschedulable && emptied(n) || len(n.Cluster.Report.Nodes) < 2 {
+		return planner.Step{}
+	}
+	impact := drain.DrainImpact(n.Cluster, n.NodeName)
+	if seen.Unschedulable && !drain.Cordoned(n) && !drain.WasLeaving(n) {
+		impact += "; the node is cordoned already and stays so"
+	}
+	return planner.Step{
+		Via: n.Cluster.Primary, Limits: []string{n.Cluster.Limit("drain")}, Gates: drain.TurnGates(n),
+		Impact: impact, Pods: drain.DrainedPods(n.Cluster, n.NodeName), Operations: drain.Drain(n.Cluster, n.NodeName, drain.ForUpgrade),
+	}
+}
+
+// emptied tells that the node has no pod any more that a drain would evict. Where
+// its pods were not looked at, one that has none at all is.
+func emptied(n *topology.Node) bool {
+	all := n.Cluster.Report.Nodes[n.NodeName].Pods
+	return all == 0 || len(drain.PodsOf(n.Cluster, n.NodeName)) == all && len(drain.Evicted(n.Cluster, n.NodeName)) == 0
+}
+
+// turnStep completes kubelet-start for a kubelet that gets another version: it
+// is proved to run, with the static pods that it starts anew, before pods are
+// let in again.
+func turnStep(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.Step {
+	s.Operations = append(s.Operations,
+		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck},
+		WaitTurned(n))
+	restarted := restarts(n, w)
+	var names []string
+	for _, it := range restarted {
+		names = append(names, staticpod.ComponentOf(it))
+	}
+	s.Operations = slices.Concat(s.Operations, letIn(n), stay(n))
+	s.Impact = kubeletUpgradeImpact(n, names)
+	if n.IsControlPlane() {
+		s.Limits = []string{n.Cluster.Limit("control-plane-disruption")}
+	}
+	if len(restarted) > 0 {
+		s.Gates = staticpod.RestartGates(n, topology.KubeletStartPhase)
+	}
+	return s
+}
+
+// turned does what restarts the node's static pods while they are stopped.
+func turned(n *topology.Node, w topology.PhaseWork, ops []planner.Operation) []planner.Operation {
+	pods := restarts(n, w)
+	if len(pods) == 0 {
+		return ops
+	}
+	return staticpod.WhileStopped(n, pods, append(slices.Clone(ops),
+		planner.Wait{For: planner.WaitHTTP, URL: pki.KubeletHealth(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck})...)
+}
+
+// letsIn ends what a step does to a node that was cordoned for something.
+const letsIn = "; then lets pods in again"
+
+func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
+	impact := "restarts the kubelet here"
+	if len(restarted) > 0 {
+		impact += ", and with it " + strings.Join(restarted, ", ")
+		if slices.Contains(restarted, "etcd") {
+			impact += staticpod.EtcdMeanwhile(n, topology.KubeletStartPhase)
+		}
+		if !slices.Contains(restarted, "etcd") || !staticpod.Pair(n, topology.KubeletStartPhase) {
+			impact += staticpod.APIMeanwhile(n, topology.KubeletStartPhase)
+		}
+	}
+	if Marked(n) || drain.WasLeaving(n) {
+		return impact + letsIn
+	}
+	return impact
+}
+
+// Marked tells that the node is cordoned for this when its kubelet is replaced.
+func Marked(n *topology.Node) bool {
+	seen := n.Cluster.Report.Nodes[n.NodeName]
+	drained := pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
+	return drain.Cordoned(n) || drained && !seen.Unschedulable
+}
+
+// letIn uncordons a node that was cordoned for this.
+func letIn(n *topology.Node) []planner.Operation {
+	if !Marked(n) {
+		return nil
+	}
+	undo := planner.Cordon{Node: n.NodeName, Undo: true, For: drain.ForUpgrade}
+	if pauseBehind(n) > 0 {
+		undo.Remember = staticpod.ComingKubelet(n)
+	}
+	return []planner.Operation{undo}
+}
+
+// WaitTurned waits until the API shows the kubelet in its version. What is
+// Ready before may be the old one, seen for the last time.
+func WaitTurned(n *topology.Node) planner.Wait {
+	return planner.Wait{For: planner.WaitNodeReady, Name: n.NodeName, Version: staticpod.ComingKubelet(n), Timeout: n.Cluster.Timeouts.KubeletHealthCheck}
+}
+
+// resumeStep lets pods in again where an earlier apply was cut short right
+// before: the kubelet has its version.
+func resumeStep(n *topology.Node) planner.Step {
+	return planner.Step{
+		Via: n.Cluster.Primary, Impact: "lets pods in again, where an earlier apply was cut short",
+		Operations: append(planner.Operations{WaitTurned(n)}, letIn(n)...),
+	}
+}
+
+// stayStep lets pods in again on a node that was to leave, and stays.
+func stayStep(n *topology.Node) planner.Step {
+	return planner.Step{Via: n.Cluster.Primary, Impact: "lets pods in again, as an earlier apply was to take the node out", Operations: stay(n)}
+}
+
+// stay uncordons a node that was cordoned to leave, and nothing that somebody else
+// has cordoned.
+func stay(n *topology.Node) planner.Operations {
+	if !drain.WasLeaving(n) {
+		return nil
+	}
+	return planner.Operations{planner.Cordon{Node: n.NodeName, Undo: true, For: drain.ForLeaving}}
+}
+
+// restarts are the static pods that the node's new kubelet starts anew: the hash
+// by which it knows a pod is taken over its own version of the pod's type.
+func restarts(n *topology.Node, w topology.PhaseWork) []*state.Item {
+	var out []*state.Item
+	if !n.IsControlPlane() {
+		return nil
+	}
+	for _, component := range n.StaticPods() {
+		it := w.Desired.Find(topology.ItemAddress(n.Target, staticpod.PodPhase(component), "file", topology.Manifest(component)))
+		if it == nil {
+			continue
+		}
+		in := n.Input()
+		before := kubeadm.ComponentHash(in, component, it.Content)
+		in.RunningKubelet = pki.NewKubeletVersion(n)
+		if after := kubeadm.ComponentHash(in, component, it.Content); before == "" || before != after {
+			out = append(out, it)
+		}
+	}
+	return out
+}

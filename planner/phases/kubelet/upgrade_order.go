@@ -1,0 +1,63 @@
+package kubelet
+
+import (
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// AfterControlPlanes is when every control plane has the new version. Where the endpoint
+// moves while only kubelets take another version, the configuration in the cluster
+// is written when the kubelets have turned.
+func AfterControlPlanes(c *topology.Cluster) []state.Address {
+	var needs []state.Address
+	if len(pki.FormerHosts(c)) == 0 {
+		needs = append(needs, topology.StepAddress(c.Target, topology.UploadConfigPhase))
+	}
+	return append(needs, ControlPlanesProved(c)...)
+}
+
+// ControlPlanesProved are the proofs that control planes run with the new version.
+func ControlPlanesProved(c *topology.Cluster) []state.Address {
+	var needs []state.Address
+	for _, n := range c.ControlPlanes() {
+		if n.Upgrades() {
+			needs = append(needs, topology.StepAddress(n.Target, topology.WaitControlPlanePhase))
+		}
+	}
+	return needs
+}
+
+// BeforeJoins lets nodes join when the control planes have the new version:
+// their kubelets may not be newer.
+func BeforeJoins(c *topology.Cluster) []state.Address {
+	if c.Up == nil || !c.Up.Raises {
+		return nil
+	}
+	return AfterControlPlanes(c)
+}
+
+// beforeKubelet are the steps before a kubelet of a cluster in an upgrade is
+// restarted: one that stays in its version comes when the control planes are
+// done, too.
+func beforeKubelet(n *topology.Node) []state.Address {
+	return append(AfterControlPlanes(n.Cluster), topology.StepAddress(n.Target, topology.DrainPhase), topology.StepAddress(n.Target, topology.InstallPhase))
+}
+
+// Turning are the nodes of a role whose kubelets get another version or that are
+// cordoned for it; those that are cordoned already come first.
+func Turning(c *topology.Cluster, role config.Role) []*topology.Node {
+	var held, rest []*topology.Node
+	for _, n := range c.Nodes {
+		switch {
+		case n.Role != role || !n.Upgrades():
+		case drain.Cordoned(n):
+			held = append(held, n)
+		case pki.KubeletChanges(n):
+			rest = append(rest, n)
+		}
+	}
+	return append(held, rest...)
+}

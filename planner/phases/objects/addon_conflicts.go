@@ -1,0 +1,99 @@
+package objects
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// objectName names an object in whichever version of its API.
+type objectName struct{ group, kind, namespace, name string }
+
+func nameOf(ref state.ObjectRef) objectName {
+	group, _, grouped := strings.Cut(ref.APIVersion, "/")
+	if !grouped {
+		group = ""
+	}
+	return objectName{group, ref.Kind, ref.Namespace, ref.Name}
+}
+
+// GivenTwice refuses addons whose manifests have an object that phases of the cluster's
+// own keep. Both apply under one name, and what is applied under it and is not in it any
+// more goes: each would take away what the other one has set.
+func GivenTwice(c *topology.Cluster) diag.Diagnostics {
+	if len(c.Addons) == 0 {
+		return nil
+	}
+	kept := keptObjects(c)
+	var diags diag.Diagnostics
+	for _, a := range c.Addons {
+		for _, o := range a.Objects {
+			ref := RefOf(o.Value)
+			instead, ok := kept[nameOf(ref)]
+			if !ok {
+				continue
+			}
+			diags = append(diags, diag.Errorf("Object given twice", "The object %s %q of addon %q is also one that kubewright itself keeps in cluster %q. Each would undo the other: take it out of the manifest. %s",
+				ref.Kind, ref.Name, a.Name, c.Label, instead).At(addonPlace(c, a)).For(c.Target))
+		}
+	}
+	return diags
+}
+
+func addonPlace(c *topology.Cluster, a *config.Addon) state.Source {
+	if s, ok := c.Origins[`addon["`+a.Name+`"].manifest`]; ok {
+		return s
+	}
+	return a.Source
+}
+
+// keptObjects are the objects that the cluster's own phases keep as they are wanted, with
+// what to do instead of giving them oneself. What is written once, as the Corefile, is
+// not among them, nor is what the configuration leaves to others.
+func keptObjects(c *topology.Cluster) map[objectName]string {
+	out := map[objectName]string{}
+	for _, ref := range RefsOfBlocks(c) {
+		out[nameOf(ref)] = "It is made by a bootstrap_token block."
+		if ref == CertsSecret {
+			out[nameOf(ref)] = "It is made because of upload_certs = true."
+		}
+	}
+	for _, n := range c.ControlPlanes() {
+		in := n.Input()
+		if kubeadm.Check(in) != nil {
+			continue // which is told of, and nothing can be rendered
+		}
+		for _, o := range kubeadm.Objects(in) {
+			once := o.CreateOnly || slices.Equal(provenance.ObjectAttributes(o.Ref, o.Object).Leaves(), o.Initial)
+			if !once {
+				out[nameOf(o.Ref)] = insteadOf(o)
+			}
+		}
+		break
+	}
+	return out
+}
+
+// insteadOf says how one gets what one wants of an object that kubewright keeps.
+func insteadOf(o kubeadm.Object) string {
+	switch {
+	case o.Phase == topology.AddonPhase && (strings.Contains(o.Ref.Name, "coredns") || o.Ref.Name == "kube-dns"):
+		return `What can be set is in dns { … }, and a patch with target = "corednsdeployment" changes the Deployment. To bring all of CoreDNS yourself write dns { enabled = false }.`
+	case o.Phase == topology.AddonPhase:
+		return `What can be set is in kube_proxy { config = { … } } and proxy_env, and from Kubernetes 1.37 a patch with target = "kubeproxydaemonset" changes the DaemonSet. To bring all of kube-proxy yourself write kube_proxy { enabled = false }.`
+	case o.Ref == pki.SystemConfig("kubelet-config"):
+		return "It is made of kubelet { config = { … } }."
+	case o.Ref == pki.SystemConfig("kubeadm-config"):
+		return "It is made of the settings of the cluster block."
+	case o.Ref == state.ClusterInfo:
+		return "Nodes join by it; where they find the API is control_plane_endpoint."
+	}
+	return "kubeadm and nodes that join need it as it is. One of your own has another name."
+}

@@ -1,0 +1,272 @@
+package objects
+
+import (
+	"cmp"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Addons applies CoreDNS, kube-proxy and the user's manifests.
+var Addons = topology.Phase{
+	Name: topology.AddonPhase,
+	ClusterItems: func(c *topology.Cluster) []state.Item {
+		return append(ObjectItems(c, topology.AddonPhase), UserAddons(c)...)
+	},
+	ClusterStep: addonStep,
+	ClusterNeeds: func(c *topology.Cluster) []state.Address {
+		if c.Up != nil {
+			return kubelet.AfterControlPlanes(c)
+		}
+		return []state.Address{topology.StepAddress(c.Primary, topology.WaitControlPlanePhase)}
+	},
+}
+
+// UserAddons are the objects of addon blocks, in the order of their manifests.
+func UserAddons(c *topology.Cluster) []state.Item {
+	var items []state.Item
+	for _, a := range c.Addons {
+		for _, object := range a.Objects {
+			o := withoutStringData(object.Value)
+			it := provenance.ObjectItem(state.AddonTarget(c.Label, a.Name), topology.AddonPhase, RefOf(o), o)
+			it.Origin = map[string]state.Source{"": a.Source}
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// WithOmitted puts into an object of an addon what the API leaves out when it shows
+// it, because it is empty: it is there as the manifest has it.
+func WithOmitted(c *topology.Cluster, t state.Target, ref state.ObjectRef, shown state.Value) state.Value {
+	for _, a := range c.Addons {
+		if state.AddonTarget(c.Label, a.Name) != t {
+			continue
+		}
+		for _, o := range a.Objects {
+			if len(o.Omits) > 0 && RefOf(o.Value) == ref {
+				return omitted(o.Omits).into("", o.Value, shown)
+			}
+		}
+	}
+	return shown
+}
+
+// omitted are paths of values that are not shown.
+type omitted []string
+
+func (o omitted) into(path string, given, shown state.Value) state.Value {
+	switch {
+	case given.Kind() == state.KindMap && shown.Kind() == state.KindMap:
+		out := maps.Clone(shown.AsMap())
+		for key, v := range given.AsMap() {
+			at := state.JoinPath(path, key)
+			if s, ok := out[key]; ok {
+				out[key] = o.into(at, v, s)
+			} else if slices.Contains(o, at) {
+				out[key] = v
+			}
+		}
+		return state.Map(out)
+	case given.Kind() == state.KindList && shown.Kind() == state.KindList:
+		out := slices.Clone(shown.AsList())
+		for i, v := range given.AsList() {
+			if j := elementOf(out, i, v); j >= 0 {
+				out[j] = o.into(state.JoinPath(path, strconv.Itoa(i)), v, out[j])
+			}
+		}
+		return state.List(out...)
+	}
+	return shown
+}
+
+// elementOf is the place of a given element among those that are shown, by its name
+// if it has one; -1 for none.
+func elementOf(shown []state.Value, i int, given state.Value) int {
+	if name := given.Get("name").AsString(); name != "" {
+		return slices.IndexFunc(shown, func(v state.Value) bool { return v.Get("name").AsString() == name })
+	}
+	if i < len(shown) {
+		return i
+	}
+	return -1
+}
+
+// withoutStringData moves a Secret's stringData to data, in base64, where the
+// API shows it.
+func withoutStringData(o state.Value) state.Value {
+	plain := o.Get("stringData")
+	if o.Get("kind").AsString() != "Secret" || plain.IsNull() {
+		return o
+	}
+	object, data := maps.Clone(o.AsMap()), map[string]state.Value{}
+	maps.Copy(data, o.Get("data").AsMap())
+	for k, v := range plain.AsMap() {
+		data[k] = state.String(base64.StdEncoding.EncodeToString([]byte(v.AsString())))
+	}
+	delete(object, "stringData")
+	object["data"] = state.Map(data)
+	return state.Map(object)
+}
+
+// AddonTargets are the addons of the configuration, and behind them those that it
+// has no longer and of which objects are recorded: these are pruned.
+func AddonTargets(c *topology.Cluster) (configured, gone []state.Target) {
+	for _, a := range c.Addons {
+		configured = append(configured, state.AddonTarget(c.Label, a.Name))
+	}
+	if c.Fleet.RecordedItems == nil {
+		return configured, nil
+	}
+	for _, it := range c.Fleet.RecordedItems.Items {
+		t := it.Address.Target
+		if t.Type == state.TypeAddon && t.Name == c.Label && !slices.Contains(configured, t) && !slices.Contains(gone, t) {
+			gone = append(gone, t)
+		}
+	}
+	return configured, gone
+}
+
+// AddonSteps gives each addon of the user's a step of its own.
+func AddonSteps(b *topology.Builder, c *topology.Cluster) {
+	configured, gone := AddonTargets(c)
+	rests := addonNeeds(c)
+	for _, t := range slices.Concat(configured, gone) {
+		id := topology.StepAddress(t, topology.AddonPhase)
+		w := b.Work(id)
+		s := planner.Step{Via: c.Primary, Operations: addonOperations(c, w), Impact: strings.Join(append(pruneImpact(w.Changes), staysImpact(c, w.Changes)...), "; ")}
+		if slices.Contains(gone, t) {
+			s.Action = planner.Delete
+		}
+		b.Add(id, s, append(c.Needs(&Addons), rests[t]...))
+	}
+}
+
+// addonNeeds are the steps that an addon waits for: those of other addons that have
+// the namespaces of its objects, or the CustomResourceDefinitions of their kinds.
+// Where two rest on one another only one waits: the API is asked again for a while.
+func addonNeeds(c *topology.Cluster) map[state.Target][]state.Address {
+	owner := map[string]state.Target{}
+	for _, a := range c.Addons {
+		for _, object := range a.Objects {
+			o := object.Value
+			switch o.Get("kind").AsString() {
+			case "Namespace":
+				owner["namespace "+o.Get("metadata.name").AsString()] = state.AddonTarget(c.Label, a.Name)
+			case "CustomResourceDefinition":
+				owner["kind "+o.Get("spec.group").AsString()+"/"+o.Get("spec.names.kind").AsString()] = state.AddonTarget(c.Label, a.Name)
+			}
+		}
+	}
+	needs := map[state.Target][]state.Address{}
+	var reaches func(from, to state.Target) bool
+	reaches = func(from, to state.Target) bool {
+		return from == to || slices.ContainsFunc(needs[from], func(id state.Address) bool { return reaches(id.Target, to) })
+	}
+	for _, a := range c.Addons {
+		t := state.AddonTarget(c.Label, a.Name)
+		for _, object := range a.Objects {
+			o := object.Value
+			group, _, _ := strings.Cut(o.Get("apiVersion").AsString(), "/")
+			for _, key := range []string{"namespace " + o.Get("metadata.namespace").AsString(), "kind " + group + "/" + o.Get("kind").AsString()} {
+				if other, ok := owner[key]; ok && !reaches(other, t) && !slices.Contains(needs[t], topology.StepAddress(other, topology.AddonPhase)) {
+					needs[t] = append(needs[t], topology.StepAddress(other, topology.AddonPhase))
+				}
+			}
+		}
+	}
+	return needs
+}
+
+// addonOperations are those of an addon, in an order in which the API takes them: a
+// namespace before what is in it, and a CustomResourceDefinition before objects of
+// its kind; among the rest the manifest's. What is pruned goes at last, the other way round.
+func addonOperations(c *topology.Cluster, w topology.PhaseWork) []planner.Operation {
+	place := map[string]int{}
+	for i, it := range UserAddons(c) {
+		place[it.Address.String()] = i
+	}
+	slices.SortStableFunc(w.Changes, func(a, b planner.Change) int {
+		prunedA, prunedB := a.Action == planner.Delete, b.Action == planner.Delete
+		first, second := ParseRef(a.Address.ID()), ParseRef(b.Address.ID())
+		switch {
+		case prunedA != prunedB:
+			return RankOf(prunedA) - RankOf(prunedB)
+		case prunedA:
+			return cmp.Or(kindOrder(second)-kindOrder(first), b.Address.Compare(a.Address))
+		}
+		return cmp.Or(kindOrder(first)-kindOrder(second), place[a.Address.String()]-place[b.Address.String()])
+	})
+	return objectOperations(c, w)
+}
+
+// kindOrder ranks the kinds that others rest on before them, and those behind
+// them that ask a program of the addon about every object: it has to run first.
+func kindOrder(ref state.ObjectRef) int {
+	switch ref.Kind {
+	case "Namespace":
+		return 0
+	case "CustomResourceDefinition":
+		return 1
+	case "APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		return 3
+	}
+	return 2
+}
+
+// pruneImpact says what goes with objects that are pruned, and is in no manifest.
+func pruneImpact(changes []planner.Change) []string {
+	var out []string
+	for _, ch := range changes {
+		if ch.Action != planner.Delete {
+			continue
+		}
+		switch ref := ParseRef(ch.Address.ID()); ref.Kind {
+		case "Namespace":
+			out = append(out, "deletes the namespace "+ref.Name+" with everything in it")
+		case "CustomResourceDefinition":
+			out = append(out, "deletes "+ref.Name+" with every object of that kind")
+		}
+	}
+	return out
+}
+
+// HandedOver has objects that are wanted at another address forgotten instead of
+// deleted: an addon got another name, an object another addon, or its API another version.
+func HandedOver(changes []planner.Change, desired *state.Snapshot) []planner.Change {
+	wanted := objectsOf(desired)
+	for i, ch := range changes {
+		if ch.Action == planner.Delete && ch.Kind == state.KindObject && wanted[clusterObject{ch.Address.Target.Name, nameOf(ParseRef(ch.Address.ID()))}] {
+			changes[i].Action = planner.Forget
+		}
+	}
+	return changes
+}
+
+// clusterObject is an object of one of the clusters.
+type clusterObject struct {
+	cluster string
+	objectName
+}
+
+// objectsOf are the objects of a snapshot, at whichever address.
+func objectsOf(s *state.Snapshot) map[clusterObject]bool {
+	out := map[clusterObject]bool{}
+	for i := range s.Items {
+		if it := &s.Items[i]; it.Kind == state.KindObject {
+			out[clusterObject{it.Address.Target.Name, nameOf(ParseRef(it.Address.ID()))}] = true
+		}
+	}
+	return out
+}
+
+// tokenCleanup is the waypoint of the step that deletes the join tokens that are left.
+const tokenCleanup = "joined"

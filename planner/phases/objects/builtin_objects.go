@@ -1,0 +1,239 @@
+package objects
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Some objects are there in every cluster, whoever writes a label to them: they may be in
+// a manifest, and are not deleted when they are in it no longer. What was written to
+// them is taken back.
+
+const (
+	anyName   = "*"
+	rbacGroup = "rbac.authorization.k8s.io"
+)
+
+// ownMark is a label or annotation of objects of a group.
+type ownMark struct{ group, in, key, why string }
+
+// ownMarks are what the API server knows objects of a group by that it makes itself, and
+// makes anew when they are gone: at its start, or at once. (kubernetes.io's reference of
+// labels and annotations; kube-aggregator's autoregister controller, v1.36.)
+var ownMarks = []ownMark{
+	{rbacGroup, "labels", "kubernetes.io/bootstrapping", "rights rest on it"},
+	{"flowcontrol.apiserver.k8s.io", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
+	{"apiregistration.k8s.io", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group by it"},
+}
+
+// clustersOwn are the objects of Kubernetes' own, and what each is for.
+var clustersOwn = []struct {
+	objectName
+	why string
+}{
+	{objectName{"", "Namespace", "", "default"}, "every cluster has it"},
+	{objectName{"", "Namespace", "", "kube-system"}, "every cluster has it"},
+	{objectName{"", "Namespace", "", "kube-public"}, "every cluster has it"},
+	{objectName{"", "Namespace", "", "kube-node-lease"}, "every cluster has it"},
+	{objectName{"", "Node", "", anyName}, "its kubelet makes it"},
+	{objectName{"coordination.k8s.io", "Lease", "kube-node-lease", anyName}, "its kubelet makes it"},
+	{objectName{"", "Service", "default", "kubernetes"}, "pods reach the API by it"},
+	{objectName{"", "Endpoints", "default", "kubernetes"}, "pods reach the API by it"},
+	{objectName{"discovery.k8s.io", "EndpointSlice", "default", "kubernetes"}, "pods reach the API by it"},
+	{objectName{"networking.k8s.io", "ServiceCIDR", "", "kubernetes"}, "Services get their addresses of it"},
+	{objectName{"", "ConfigMap", "kube-system", "extension-apiserver-authentication"}, "other API servers trust by it"},
+	{objectName{"", "ServiceAccount", anyName, "default"}, "every namespace has it"},
+	{objectName{"", "ConfigMap", anyName, "kube-root-ca.crt"}, "every namespace has it"},
+	{objectName{rbacGroup, "ClusterRole", "", "cluster-admin"}, "rights rest on it"},
+	{objectName{rbacGroup, "ClusterRole", "", "admin"}, "rights rest on it"},
+	{objectName{rbacGroup, "ClusterRole", "", "edit"}, "rights rest on it"},
+	{objectName{rbacGroup, "ClusterRole", "", "view"}, "rights rest on it"},
+	{objectName{rbacGroup, "ClusterRoleBinding", "", "cluster-admin"}, "rights rest on it"},
+	{objectName{"scheduling.k8s.io", "PriorityClass", "", "system-cluster-critical"}, "the control plane's pods have it"},
+	{objectName{"scheduling.k8s.io", "PriorityClass", "", "system-node-critical"}, "the control plane's pods have it"},
+}
+
+// whyOwn says why an object is Kubernetes' own, "" for one that is not. Live is what is there.
+func whyOwn(ref state.ObjectRef, live state.Value) string {
+	name := nameOf(ref)
+	for _, own := range clustersOwn {
+		if own.group == name.group && own.kind == name.kind && isOr(own.namespace, name.namespace) && isOr(own.name, name.name) {
+			return own.why
+		}
+	}
+	for _, m := range ownMarks {
+		if _, marked := live.Get("metadata").Get(m.in).AsMap()[m.key]; marked && m.group == name.group {
+			return m.why
+		}
+	}
+	return ""
+}
+
+func isOr(pattern, name string) bool { return pattern == name || pattern == anyName }
+
+// OwnObject is a recorded object that is Kubernetes' own, and in no manifest any more.
+type OwnObject struct {
+	why string
+	// goes tells that its namespace goes in the same plan.
+	goes bool
+}
+
+// UnwantedOwn are the objects that addons have written to, that are Kubernetes' own, and
+// that no manifest of their cluster has any more.
+func UnwantedOwn(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
+	out := map[state.Address]OwnObject{}
+	if v.Destroy {
+		return out // all of it goes, with the hosts
+	}
+	var wanted, recorded map[clusterObject]bool
+	for i := range v.RecordedItems.Items {
+		it := &v.RecordedItems.Items[i]
+		if it.Kind != state.KindObject || it.Address.Target.Type != state.TypeAddon || desired.Find(it.Address) != nil {
+			continue
+		}
+		c, ref := v.ClusterOf(it.Address.Target), ParseRef(it.Address.ID())
+		if c == nil {
+			continue
+		}
+		if wanted == nil {
+			wanted, recorded = objectsOf(desired), objectsOf(v.RecordedItems)
+		}
+		why := whyOwn(ref, there(c, ref))
+		if why == "" || wanted[clusterObject{c.Label, nameOf(ref)}] {
+			continue
+		}
+		around := clusterObject{c.Label, objectName{kind: "Namespace", name: ref.Namespace}}
+		out[it.Address] = OwnObject{why, recorded[around] && !wanted[around] && whyOwn(NamespaceRef(ref.Namespace), state.Null()) == ""}
+	}
+	return out
+}
+
+func NamespaceRef(name string) state.ObjectRef {
+	return state.ObjectRef{APIVersion: "v1", Kind: "Namespace", Name: name}
+}
+
+// WithoutOwnedFields are such objects as they are wanted as long as something is left in them that
+// kubewright wrote: without it. What goes with its namespace is not among them.
+func WithoutOwnedFields(v *topology.Fleet, own map[state.Address]OwnObject, observed *state.Snapshot) []state.Item {
+	var out []state.Item
+	for a, o := range own {
+		was, have, ref := v.RecordedItems.Find(a), observed.Find(a), ParseRef(a.ID())
+		if have == nil || o.goes {
+			continue
+		}
+		wanted := withoutOurs(ref, there(v.ClusterOf(a.Target), ref), was.Attributes)
+		if heldSecret(wanted, was.Attributes) {
+			continue
+		}
+		it := provenance.ObjectItem(a.Target, topology.AddonPhase, ref, wanted)
+		if len(planner.Diff(only(it), only(*have), only(*was))) > 0 {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// withoutOurs is what is applied to take back what we wrote to an object. Of most these are
+// the labels and annotations: by the rest of them the cluster runs, it stays as it is. A
+// namespace and a service account are nothing but their names without it.
+func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
+	meta := map[string]state.Value{"name": state.String(ref.Name)}
+	if ref.Namespace != "" {
+		meta["namespace"] = state.String(ref.Namespace)
+	}
+	for _, key := range []string{"labels", "annotations"} {
+		if kept := keysOfKubernetes(live.Get("metadata").Get(key), was.Get("metadata").Get(key)); len(kept) > 0 {
+			meta[key] = state.Map(kept)
+		}
+	}
+	out := map[string]state.Value{"apiVersion": state.String(ref.APIVersion), "kind": state.String(ref.Kind), "metadata": state.Map(meta)}
+	if ref.Kind == "Namespace" || ref.Kind == "ServiceAccount" {
+		return state.Map(out)
+	}
+	for key, ours := range was.AsMap() {
+		if there := live.Get(key); key != "metadata" && !there.IsNull() {
+			out[key] = planner.Ours(there, ours)
+		}
+	}
+	return state.Map(out)
+}
+
+// heldSecret tells that what would be applied as it is there had something secret from us:
+// the plan and the journal would have it in the clear.
+func heldSecret(wanted, was state.Value) bool {
+	for key, ours := range was.AsMap() {
+		if _, applied := wanted.AsMap()[key]; applied && key != "metadata" && ours.HasSensitive() {
+			return true
+		}
+	}
+	return false
+}
+
+// keysOfKubernetes are the labels or annotations that we wrote and that the API server has
+// there itself: it knows its own by them.
+func keysOfKubernetes(live, was state.Value) map[string]state.Value {
+	out := map[string]state.Value{}
+	for key, v := range live.AsMap() {
+		_, ours := was.AsMap()[key]
+		if ours && (isOwnMark(key) || key == "kubernetes.io/metadata.name" || strings.HasPrefix(key, "rbac.authorization.")) {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+func isOwnMark(key string) bool {
+	return slices.ContainsFunc(ownMarks, func(m ownMark) bool { return m.key == key })
+}
+
+// only is a snapshot of one item.
+func only(it state.Item) *state.Snapshot {
+	out := &state.Snapshot{Items: []state.Item{it}}
+	out.Sort()
+	return out
+}
+
+// LeftThere has what is Kubernetes' own forgotten instead of deleted.
+func LeftThere(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
+	for i := range changes {
+		if _, ok := own[changes[i].Address]; ok && changes[i].Action == planner.Delete {
+			changes[i].Action = planner.Forget
+		}
+	}
+	return changes
+}
+
+// WarnLeft speaks of what is only forgotten of that: nothing in it can be taken back.
+func WarnLeft(v *topology.Fleet, p *planner.Plan, own map[state.Address]OwnObject, observed *state.Snapshot) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, a := range p.Forgotten {
+		o, ok := own[a]
+		if !ok || o.goes || observed.Find(a) == nil || len(v.RecordedItems.Find(a).Attributes.Leaves()) == 0 {
+			continue
+		}
+		ref := ParseRef(a.ID())
+		diags = append(diags, diag.Warningf("Object stays", "The %s %q is in no manifest of cluster %q any more. It is Kubernetes' own (%s) and is not deleted: it stays as it is, with what was written to it.",
+			ref.Kind, ref.Name, a.Target.Name, o.why).For(state.ClusterTarget(a.Target.Name)))
+	}
+	return diags
+}
+
+// staysImpact says of what is taken back that the object itself stays.
+func staysImpact(c *topology.Cluster, changes []planner.Change) []string {
+	var out []string
+	for _, ch := range changes {
+		ref := ParseRef(ch.Address.ID())
+		written := slices.ContainsFunc(UserAddons(c), func(it state.Item) bool { return it.Address == ch.Address })
+		if why := whyOwn(ref, there(c, ref)); why != "" && ch.Action == planner.Update && !written {
+			out = append(out, fmt.Sprintf("takes back what was written to %s %s, which stays (%s)", ref.Kind, ref.Name, why))
+		}
+	}
+	return out
+}

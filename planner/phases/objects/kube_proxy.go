@@ -1,0 +1,179 @@
+package objects
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kubeProxy is the DaemonSet of kube-proxy.
+var kubeProxy = state.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy"}
+
+// addonStep applies the objects of CoreDNS and kube-proxy, and rolls kube-proxy's pods
+// where they run with another configuration than the one in their ConfigMap. kube-proxy
+// reads it when it starts: the kubelet replaces the folder of a ConfigMap as a whole,
+// which the watch on its file takes for no change (cmd/kube-proxy/app/options.go). So
+// the ConfigMap is written before the pods that read it are made.
+func addonStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
+	last := func(ch planner.Change) int { return RankOf(ParseRef(ch.Address.ID()) == kubeProxy) }
+	w.Changes = slices.Clone(w.Changes)
+	slices.SortStableFunc(w.Changes, func(a, b planner.Change) int { return last(a) - last(b) })
+	s := objectStep(c, w)
+	if rollsKubeProxy(c, w) {
+		s.Operations = append(append(s.Operations, staticpod.Reached(c.PrimaryNode())...), planner.RestartPods{
+			Kind: kubeProxy.Kind, Namespace: kubeProxy.Namespace, Name: kubeProxy.Name, Mark: proxyMark(c, w), Timeout: staticpod.ProxyRestart,
+		})
+		s.Impact = staticpod.RestartsProxies
+	}
+	return s
+}
+
+// rollsKubeProxy reports whether kube-proxy's pods have to be replaced for their
+// configuration. A change of their template replaces them anyway, and a move of the
+// endpoint at its end. Any change of the ConfigMap counts: the API tells when a manager
+// has last written one of its fields, and not which.
+func rollsKubeProxy(c *topology.Cluster, w topology.PhaseWork) bool {
+	rolls := false
+	for _, ch := range w.Changes {
+		changes := func(path string) bool {
+			return slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return strings.HasPrefix(a.Path, path) })
+		}
+		switch ParseRef(ch.Address.ID()) {
+		case kubeProxy:
+			// Before the rules of another mode are removed, all pods have to run in the new one.
+			if before, after := proxyModes(c, w.Changes); changes("spec.template") && leftBehind[after] != before {
+				return false
+			}
+			rolls = rolls || changes(planner.StaleFiles)
+		case state.KubeProxyConfig:
+			rolls = rolls || ch.Action == planner.Create || ch.Action == planner.Update
+		}
+	}
+	return rolls && !there(c, kubeProxy).IsNull() && len(pki.FormerHosts(c)) == 0
+}
+
+// proxyMark identifies the configuration that pods of kube-proxy are to take up: the
+// same content, put back after a change, is another one.
+func proxyMark(c *topology.Cluster, w topology.PhaseWork) string {
+	h := sha256.New()
+	for _, ch := range w.Changes {
+		if it := w.Find(ch); it != nil && ParseRef(ch.Address.ID()) == state.KubeProxyConfig {
+			h.Write(it.Content)
+		}
+	}
+	h.Write([]byte(there(c, state.KubeProxyConfig).Get("metadata.resourceVersion").AsString()))
+	return "configuration-" + hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// proxyModeKey is where a ConfigMap of kube-proxy has its mode.
+const proxyModeKey = `data["config.conf"].mode`
+
+// proxyMode returns the mode that kube-proxy takes of its configuration on Linux.
+func proxyMode(configured state.Value) string {
+	return cmp.Or(configured.AsString(), planner.ProxyIPTables)
+}
+
+// proxyModes returns the mode that is in the ConfigMap of kube-proxy, and the one that is
+// in it after these changes.
+func proxyModes(c *topology.Cluster, changes []planner.Change) (before, after string) {
+	before = proxyMode(pki.DocumentOf(there(c, state.KubeProxyConfig), "config.conf").Get("mode"))
+	for _, ch := range changes {
+		for _, a := range ch.Attributes {
+			if a.Path == proxyModeKey && ParseRef(ch.Address.ID()) == state.KubeProxyConfig {
+				return before, proxyMode(a.After)
+			}
+		}
+	}
+	return before, before
+}
+
+// leftBehind is of each mode of kube-proxy the one whose rules it does not remove. It
+// removes all others where nftables is one of the two (cmd/kube-proxy/app/server_linux.go).
+var leftBehind = map[string]string{planner.ProxyIPVS: planner.ProxyIPTables, planner.ProxyIPTables: planner.ProxyIPVS}
+
+// ClearProxies has each host give up what kube-proxy left in the mode that it had.
+func ClearProxies(b *topology.Builder, c *topology.Cluster) {
+	addon := topology.StepAddress(c.Target, topology.AddonPhase)
+	ref := topology.ItemAddress(c.Target, topology.AddonPhase, "object", kubeProxy.String())
+	if c.Founding || there(c, kubeProxy).IsNull() || b.Desired.Find(ref) == nil {
+		return
+	}
+	before, after := proxyModes(c, b.Changes[addon])
+	moved := addon
+	moved.Waypoint = staticpod.EndpointMoved
+	for _, n := range c.Nodes {
+		mode := leftMode(n, before, after)
+		if mode == "" {
+			continue
+		}
+		b.Add(topology.StepAddress(n.Target, topology.AddonPhase), planner.Step{
+			Action: planner.Update, Impact: "removes what kube-proxy left here in its mode " + mode,
+			Operations: planner.Operations{planner.RemoveProxyRules{Mode: mode}},
+		}, []state.Address{addon, moved})
+	}
+}
+
+// leftMode returns the mode of kube-proxy of which something is left on a host when
+// another one is in use; empty for none.
+func leftMode(n *topology.Node, before, after string) string {
+	left := leftBehind[after]
+	if left == "" || n.Report == nil || n.Joins() {
+		return ""
+	}
+	there := n.Report.Facts.ProxyModes
+	stale := slices.Contains(n.Cluster.Report.StaleProxies, n.NodeName) && !slices.Contains(there, after)
+	if before == left || slices.Contains(there, left) || after == planner.ProxyIPVS && stale {
+		return left
+	}
+	return ""
+}
+
+// WithLeftRules adds to kube-proxy's DaemonSet on which nodes something is left of another
+// mode than the one that it has.
+func WithLeftRules(c *topology.Cluster, ref state.ObjectRef, attrs state.Value) state.Value {
+	if ref != kubeProxy {
+		return attrs
+	}
+	var left []string
+	mode, _ := proxyModes(c, nil)
+	for _, n := range c.Nodes {
+		if m := leftMode(n, mode, mode); m != "" {
+			left = append(left, m+" on "+n.NodeName)
+		}
+	}
+	if len(left) == 0 {
+		return attrs
+	}
+	return topology.With(attrs, planner.LeftRules, []any{someOf(left)})
+}
+
+// someOf returns a list as a text that names the first of it.
+func someOf(list []string) string {
+	text := strings.Join(list[:min(len(list), staleNamed)], ", ")
+	if more := len(list) - staleNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// WithStaleProxies adds to kube-proxy's DaemonSet that pods of it run with a
+// configuration from before the last change of their ConfigMap.
+func WithStaleProxies(c *topology.Cluster, ref state.ObjectRef, attrs state.Value) state.Value {
+	nodes := c.Report.StaleProxies
+	if ref != kubeProxy || len(nodes) == 0 {
+		return attrs
+	}
+	return topology.With(attrs, planner.StaleFiles, []any{"config.conf on " + someOf(nodes)})
+}
+
+// staleNamed is how many nodes with a stale kube-proxy a plan names.
+const staleNamed = 5

@@ -1,0 +1,55 @@
+package objects
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ForeignNamespaces are those of the objects of addons that no addon has and that not
+// every cluster has: somebody else has to make them.
+func ForeignNamespaces(c *topology.Cluster) map[string][]state.Address {
+	out, made := map[string][]state.Address{}, map[string]bool{}
+	for _, a := range c.Addons {
+		for _, o := range a.Objects {
+			ref := RefOf(o.Value)
+			if nameOf(ref).group == "" && ref.Kind == "Namespace" {
+				made[ref.Name] = true
+			}
+			if ref.Namespace != "" && whyOwn(NamespaceRef(ref.Namespace), state.Null()) == "" {
+				out[ref.Namespace] = append(out[ref.Namespace], topology.ItemAddress(state.AddonTarget(c.Label, a.Name), topology.AddonPhase, "object", ref.String()))
+			}
+		}
+	}
+	maps.DeleteFunc(out, func(name string, _ []state.Address) bool { return made[name] })
+	return out
+}
+
+// NoNamespace warns of objects that a plan applies to namespaces which are not there and
+// which no manifest has. It is no error: a program of another addon may make them.
+func NoNamespace(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if v.Destroy || c.Report == nil && !c.Founding {
+			continue
+		}
+		foreign := ForeignNamespaces(c)
+		for _, name := range slices.Sorted(maps.Keys(foreign)) {
+			inside := slices.DeleteFunc(foreign[name], func(a state.Address) bool {
+				return p.Step(a.Step()) == nil
+			})
+			if len(inside) == 0 || !there(c, NamespaceRef(name)).IsNull() {
+				continue
+			}
+			diags = append(diags, diag.Warningf("Namespace is not there",
+				"Cluster %q has no namespace %q, and no manifest has it. This is to be in it:\n\n%s\n\n"+
+					"An apply waits a minute for it, and fails then. Put the Namespace into a manifest, unless it is made by what another addon runs.",
+				c.Label, name, listed(c, inside)).At(addonPlace(c, addon(c, inside[0].Target))).For(c.Target))
+		}
+	}
+	return diags
+}

@@ -1,0 +1,87 @@
+package objects
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// WantedInside refuses to delete a Namespace or a CustomResourceDefinition in which the
+// configuration still wants objects: the API deletes them with it, and every later
+// plan would make them anew in what is no longer there.
+func WantedInside(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, ch := range p.Changes {
+		was, c := v.RecordedItems.Find(ch.Address), v.ClusterOf(ch.Address.Target)
+		if ch.Action != planner.Delete || ch.Kind != state.KindObject || was == nil || c == nil {
+			continue
+		}
+		if inside := objectsIn(c, was, desired); len(inside) > 0 {
+			diags = append(diags, refuseInside(c, ParseRef(ch.Address.ID()), inside))
+		}
+	}
+	return diags
+}
+
+// objectsIn are the desired objects of addons that go when an object is deleted.
+func objectsIn(c *topology.Cluster, outer *state.Item, desired *state.Snapshot) []state.Address {
+	var out []state.Address
+	for i := range desired.Items {
+		it := &desired.Items[i]
+		if t := it.Address.Target; it.Kind == state.KindObject && t.Type == state.TypeAddon && t.Name == c.Label && isIn(ParseRef(it.Address.ID()), outer) {
+			out = append(out, it.Address)
+		}
+	}
+	return out
+}
+
+// isIn tells whether an object is in a Namespace, or of the kind of a CustomResourceDefinition.
+func isIn(ref state.ObjectRef, outer *state.Item) bool {
+	switch at := nameOf(ParseRef(outer.Address.ID())); {
+	case at.group == "" && at.kind == "Namespace":
+		return ref.Namespace == at.name
+	case at.group == "apiextensions.k8s.io" && at.kind == "CustomResourceDefinition":
+		spec := outer.Attributes.Get("spec")
+		return nameOf(ref).group == spec.Get("group").AsString() && ref.Kind == spec.Get("names.kind").AsString()
+	}
+	return false
+}
+
+func refuseInside(c *topology.Cluster, outer state.ObjectRef, inside []state.Address) *diag.Diagnostic {
+	return diag.Errorf("Objects would be deleted with another one",
+		"The %s %q is in no manifest of cluster %q any more. With it would be deleted what the configuration still wants:\n\n%s\n\n"+
+			"Nothing was changed. Put the %s back into a manifest, or take these objects out as well.",
+		outer.Kind, outer.Name, c.Label, listed(c, inside), outer.Kind).At(addonPlace(c, addon(c, inside[0].Target))).For(c.Target)
+}
+
+// listed are objects of addons with where they are written, one a line.
+func listed(c *topology.Cluster, objects []state.Address) string {
+	var out []string
+	for _, a := range objects {
+		out = append(out, fmt.Sprintf("  %s of addon %q%s", ParseRef(a.ID()), a.Target.Key, inFile(addonPlace(c, addon(c, a.Target)))))
+	}
+	return strings.Join(out, "\n")
+}
+
+// inFile is a place in brackets, behind what is written there; "" when it is not known.
+func inFile(s state.Source) string {
+	if s.File == "" {
+		return ""
+	}
+	return " (" + s.String() + ")"
+}
+
+// addon is the block of a target of the configuration's.
+func addon(c *topology.Cluster, t state.Target) *config.Addon {
+	for _, a := range c.Addons {
+		if state.AddonTarget(c.Label, a.Name) == t {
+			return a
+		}
+	}
+	return &config.Addon{Name: t.Key, Source: c.Source}
+}

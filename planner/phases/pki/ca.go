@@ -1,0 +1,246 @@
+package pki
+
+import (
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// caBlocks are the blocks of the CAs by kubeadm's names of them.
+var caBlocks = map[string]string{"ca": "ca", "front-proxy-ca": "front_proxy_ca", "etcd-ca": "etcd_ca"}
+
+// authoritiesOf are the cluster's CAs in kubeadm's order.
+func authoritiesOf(c *config.Cluster) []topology.CA {
+	given := c.Certificates.Given()
+	var out []topology.CA
+	for _, ca := range kubeadm.CAs(kubeadm.Input{Cluster: c}) {
+		a := topology.CA{Certificate: ca, Block: "certificates." + caBlocks[ca.Name]}
+		if g, ok := given[caBlocks[ca.Name]]; ok {
+			take(&a, g)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// take makes the authority the operator's. Its certificate was validated before.
+func take(a *topology.CA, g config.GivenCA) {
+	certs, _ := config.ParseCertificates([]byte(g.Certificate))
+	if len(certs) > 0 {
+		a.X509, a.Chain = certs[0], chainOf(certs)
+	}
+	switch {
+	case g.OnHosts:
+		a.KeyLocation = topology.OnHosts
+	case g.Key.IsZero():
+		a.KeyLocation = topology.Keyless
+	default:
+		a.KeyLocation = topology.WithOperator
+	}
+	if a.X509 == nil {
+		return
+	}
+	info := state.CertificateInfoOf(a.X509)
+	a.CommonName, a.Organizations, a.DNSNames, a.IPAddresses = info.CommonName, info.Organizations, info.DNSNames, info.IPAddresses
+	a.Usages, a.Algorithm = info.Usages, info.Algorithm
+}
+
+// chainOf are the serials of the certificates behind the first.
+func chainOf(certs []*x509.Certificate) []string {
+	var out []string
+	for _, c := range certs[1:] {
+		out = append(out, state.CertificateInfoOf(c).Serial)
+	}
+	return out
+}
+
+// caDigest is the identity of a CA: as given, as seen on the primary, or "" for
+// one that is to be made.
+func caDigest(c *topology.Cluster, base string) string {
+	if a := c.Authority(base); a.X509 != nil && c.Rotation(base) == nil {
+		return state.KeyDigest(a.X509)
+	}
+	return c.Cas[base]
+}
+
+// GivenSerial tells the operator's certificate of the cluster's CA from others for the same
+// key; empty for a CA of ours, and while it is rotated.
+func GivenSerial(c *topology.Cluster) string {
+	a := c.Authority(c.CABase())
+	if a.X509 == nil || c.Rotation(a.Base) != nil {
+		return ""
+	}
+	return state.CertificateInfoOf(a.X509).Serial
+}
+
+// Trusting adds to the attributes of what trusts the cluster's CA by which certificate.
+func Trusting(c *topology.Cluster, attrs state.Value) state.Value {
+	if serial := GivenSerial(c); serial != "" {
+		return topology.With(attrs, planner.CASerial, serial)
+	}
+	return attrs
+}
+
+// SignedBy is the identity of the CA for an attribute: pending while the CA is to be made.
+func SignedBy(c *topology.Cluster, base string) state.Value {
+	if digest := caDigest(c, base); digest != "" {
+		return state.String(digest)
+	}
+	return state.PendingValue(topology.StepAddress(c.Primary, topology.CertsPhase).String(), base)
+}
+
+// Signer is the CA as the performer finds its key: on the primary, or the operator's.
+func Signer(c *topology.Cluster, base string) planner.Signer {
+	a := c.Authority(base)
+	s := planner.Signer{Name: a.CAName, Base: base}
+	if a.KeyLocation == topology.WithOperator {
+		s.Operator = c.Reference(a.Block)
+	} else {
+		s.On = c.Primary
+	}
+	return s
+}
+
+// BringFile is the file of a value of the configuration.
+func BringFile(c *topology.Cluster, path, mode, field string) planner.SecretFile {
+	return planner.SecretFile{Path: path, Mode: mode, Owner: topology.Root, Source: c.Reference(field)}
+}
+
+// CheckAuthorities checks the CAs of all clusters.
+func CheckAuthorities(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if c.Disowned {
+			continue
+		}
+		diags = append(diags, checkAuthorities(c)...)
+		diags = append(diags, checkSupplies(c)...)
+		diags = append(diags, checkClient(c)...)
+	}
+	return diags
+}
+
+// checkAuthorities holds the operator's CAs against what is on the hosts: a
+// living cluster keeps its CAs, and their keys where they are.
+func checkAuthorities(c *topology.Cluster) diag.Diagnostics {
+	diags := refuseLostCAs(c)
+	for _, a := range c.Authorities {
+		diags = append(diags, checkPeriod(c, a)...)
+		for _, n := range c.Nodes {
+			if n.Report == nil || n.Report.Marks == nil {
+				continue // a host that is not ours is refused for what it holds
+			}
+			if d := checkAuthority(n, a); d != nil {
+				diags = append(diags, d)
+			}
+		}
+	}
+	return diags
+}
+
+func checkAuthority(n *topology.Node, a topology.CA) *diag.Diagnostic {
+	certs, c := n.Report.Files[a.Base+".crt"].Certificates, n.Cluster
+	at := Place(c, a.Block)
+	if len(certs) == 0 {
+		return nil
+	}
+	switch {
+	case c.Rotation(a.Base) != nil:
+		return nil
+	case a.X509 != nil && certs[0].KeyDigest != state.KeyDigest(a.X509):
+		return diag.Errorf("Cluster has another CA", "%s (%s) has the CA %q in %s.crt (%s), and the configuration gives %q (%s). "+
+			"Nothing is changed. %s",
+			n.Target, n.Address, certs[0].CommonName, a.Base, topology.Short(certs[0].KeyDigest), a.CommonName, topology.Short(state.KeyDigest(a.X509)), toAnother(c, a)).At(at).For(n.Target)
+	case !n.IsControlPlane():
+		return nil
+	case a.KeyOnHosts() && KeyFault(n.Report, a.Base+".key") != "" && n.Target == c.Primary:
+		return diag.Errorf("CA key is missing", "%s (%s) has %s.crt and %s, so that nothing can be signed there. Nothing is changed. "+
+			"If the key was lost, put it back. If the CA is yours, give it in the block %s, as it was when the cluster was founded.",
+			n.Target, n.Address, a.Base, HasNo(n, a.Base+".key"), a.Block).At(at).For(n.Target)
+	case !a.KeyOnHosts() && n.Report.Files[a.Base+".key"].Exists:
+		return diag.Errorf("CA key is on a host", "%s (%s) has %s.key, and the configuration says that this key stays with you. Nothing is changed: "+
+			"kubelets that renewed their certificates by it would be left without one. Write on_hosts = true in the block %s; "+
+			"if the file was put there by hand, delete it.", n.Target, n.Address, a.Base, a.Block).At(at).For(n.Target)
+	}
+	return nil
+}
+
+// toAnother says how a living cluster gets another CA of the operator's.
+func toAnother(c *topology.Cluster, a topology.CA) string {
+	if a.KeyLocation == topology.OnHosts {
+		return fmt.Sprintf("If it is to be the cluster's new CA, ask for it: everybody trusts both then, before the new one signs and the old one goes:\n\n  kubewright apply -%s=%s\n\n"+
+			"Otherwise give the CA that the cluster has.", topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name})
+	}
+	return "A living cluster keeps a CA whose key is not on the control planes: to be rotated, old and new one have to sign there. " +
+		"Give the CA with which the cluster was founded, with the same key if its certificate is issued anew, or destroy the cluster first."
+}
+
+// checkPeriod refuses a CA that is not valid now, and warns of one that ends
+// before what is signed by it.
+func checkPeriod(c *topology.Cluster, a topology.CA) diag.Diagnostics {
+	now := c.Fleet.ObservedAt
+	if now.IsZero() {
+		return nil
+	}
+	if a.X509 == nil {
+		return checkMadePeriod(c, a, now)
+	}
+	at, from, to := Place(c, a.Block+".certificate"), a.X509.NotBefore, a.X509.NotAfter
+	switch {
+	case now.After(to):
+		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q was valid until %s. Nothing below it is trusted any more. "+
+			"Have its certificate issued anew for the same key, and give that.", a.CommonName, Date(to)).At(at).For(c.Target)}
+	case now.Before(from):
+		return diag.Diagnostics{diag.Errorf("CA certificate is not valid yet", "The CA %q is valid from %s. Correct the clock of this machine, "+
+			"or wait until then.", a.CommonName, Date(from)).At(at).For(c.Target)}
+	case a.KeyLocation != topology.Keyless && now.Add(c.Certificates.Validity).After(to):
+		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q is valid until %s, and certificates are issued for %s: "+
+			"from then on they are not trusted. Have the CA's certificate issued anew for the same key before that.",
+			a.CommonName, Date(to), topology.Brief(c.Certificates.Validity)).At(at).For(c.Target)}
+	}
+	return nil
+}
+
+// checkMadePeriod is checkPeriod of a CA that kubewright has made. It is rotated
+// when somebody asks for it: all else would be a surprise.
+func checkMadePeriod(c *topology.Cluster, a topology.CA, now time.Time) diag.Diagnostics {
+	ca, at := present(c, a), Place(c, "certificates.ca_validity")
+	switch {
+	case ca == nil: // it is still to be made
+	case now.After(ca.NotAfter):
+		if d := checkExpired(c, a, *ca); d != nil {
+			return diag.Diagnostics{d}
+		}
+	case now.Add(c.Certificates.Validity).After(ca.NotAfter):
+		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q (%s.crt) is valid until %s, and certificates are issued for %s: "+
+			"from then on they are not trusted. Rotate it before that:\n\n  kubewright apply -%s=%s",
+			ca.CommonName, a.Base, Date(ca.NotAfter), topology.Brief(c.Certificates.Validity), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(at).For(c.Target)}
+	}
+	return nil
+}
+
+// Date is a moment for a reader.
+func Date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
+
+// Adoption is what is remembered of the node when somebody else made it. What is
+// replaced, or was reset since, joins as ours.
+func Adoption(n *topology.Node) *state.Adoption {
+	v := n.Cluster.Fleet
+	if !v.RecordedNode(n.Target) || v.Replaces(n.Target) || n.Report != nil && topology.Blank(n.Report) {
+		return nil
+	}
+	return v.Recorded.Nodes[n.Target].Adopted
+}
+
+// Unmarked tells that the node was adopted and its host does not carry our mark
+// yet: nothing was changed there.
+func Unmarked(n *topology.Node) bool {
+	return n.Report != nil && Adoption(n) != nil && (n.Report.Marks == nil || n.Report.Marks.Cluster == "")
+}

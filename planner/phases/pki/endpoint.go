@@ -1,0 +1,128 @@
+package pki
+
+import (
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// SharedURL is where the configuration says that API servers are called.
+func SharedURL(c *topology.Cluster) string {
+	planes := c.ControlPlanes()
+	if len(planes) == 0 {
+		return ""
+	}
+	in := planes[0].Input()
+	in.Node = &config.Node{Role: config.Worker}
+	return kubeadm.KubeletServer(in)
+}
+
+// FormerHosts are the names by which somebody of the cluster still calls API
+// servers, and which are not the configuration's any more. Whom kubeconfigs of
+// the operator's call is the operator's to say.
+func FormerHosts(c *topology.Cluster) []string {
+	if c.Founding || c.Fleet.PathsOnly {
+		return nil
+	}
+	wanted := SharedURL(c)
+	var out []string
+	note := func(server string) {
+		if u, err := url.Parse(server); err == nil && server != wanted && u.Hostname() != "" {
+			out = append(out, u.Hostname())
+		}
+	}
+	for _, n := range c.Nodes {
+		if n.Report == nil || c.Certificates.Supplied != "" {
+			continue
+		}
+		path := topology.AdminConf
+		if !n.IsControlPlane() {
+			path = topology.KubeletConf
+		}
+		if k := n.Report.Files[path].Kubeconfig; k != nil {
+			note(k.Server)
+		}
+	}
+	if c.Report != nil {
+		note(DocumentOf(c.Report.Objects[SystemConfig("kube-proxy")], "kubeconfig.conf").Get("clusters.0.cluster.server").AsString())
+		note(DocumentOf(c.Report.Objects[state.ClusterInfo], state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// AbsentCallers are the names by which workers call API servers that could not be
+// looked at, as the state remembers them, and that are not the configuration's any
+// more: with those workers. They turn to the new name when they are seen again.
+func AbsentCallers(c *topology.Cluster) map[string][]string {
+	v := c.Fleet
+	if c.Founding || v.PathsOnly || v.Recorded == nil {
+		return nil
+	}
+	out := map[string][]string{}
+	for t, n := range v.Recorded.Nodes {
+		if n.Cluster != c.Label || n.Role != string(config.Worker) || v.Reports[t] != nil || v.Forgets(t) || v.Abandons(t) {
+			continue
+		}
+		for _, it := range topology.RecordedItems(v.Recorded, t) {
+			server := it.Attributes.Get("server").AsString()
+			if u, err := url.Parse(server); it.Address.ID() == topology.KubeletConf && err == nil && u.Hostname() != "" && server != SharedURL(c) {
+				out[u.Hostname()] = append(out[u.Hostname()], t.String())
+			}
+		}
+	}
+	return out
+}
+
+// Leaves are the certificates of a control plane: that of the API server with the
+// names by which nodes call it that nobody could look at.
+func Leaves(n *topology.Node) []kubeadm.Certificate {
+	out, absent := kubeadm.Leaves(n.Input()), slices.Sorted(maps.Keys(AbsentCallers(n.Cluster)))
+	for i := range out {
+		out[i] = alsoNamed(out[i], absent)
+	}
+	return out
+}
+
+// BothNames adds to an API server's certificate the names by which it is still called.
+func BothNames(n *topology.Node, leaf kubeadm.Certificate) kubeadm.Certificate {
+	return alsoNamed(leaf, FormerHosts(n.Cluster))
+}
+
+// alsoNamed adds names to an API server's certificate.
+func alsoNamed(leaf kubeadm.Certificate, hosts []string) kubeadm.Certificate {
+	if leaf.Name != "apiserver" {
+		return leaf
+	}
+	for _, host := range hosts {
+		if _, err := netip.ParseAddr(host); err != nil {
+			leaf.DNSNames = AppendNew(leaf.DNSNames, host)
+		} else {
+			leaf.IPAddresses = AppendNew(leaf.IPAddresses, host)
+		}
+	}
+	return leaf
+}
+
+func AppendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return topology.Sorted(append(slices.Clone(list), s))
+}
+
+// Issue is the operation that makes a leaf.
+func Issue(n *topology.Node, leaf kubeadm.Certificate) planner.IssueCertificate {
+	return planner.IssueCertificate{
+		CA:         Signer(n.Cluster, leaf.CA),
+		CommonName: leaf.CommonName, Organizations: leaf.Organizations, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
+		Usages: leaf.ExtendedUsages(), Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
+	}
+}

@@ -1,0 +1,159 @@
+package pki
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// CAExpired tells that the CA is not valid any more, as it is on the primary.
+func CAExpired(c *topology.Cluster, a topology.CA) bool {
+	ca := present(c, a)
+	return ca != nil && HasExpired(*ca, c.Fleet.ObservedAt)
+}
+
+// present is the CA as it is on the primary; nil when it is not there.
+func present(c *topology.Cluster, a topology.CA) *state.CertificateInfo {
+	primary := c.PrimaryNode()
+	if primary == nil || primary.Report == nil {
+		return nil
+	}
+	return inForce(c, a.Base+".crt", primary.Report.Files[a.Base+".crt"].Certificates)
+}
+
+// inForce is the certificate that counts of those in a file: the first, and while a CA
+// is rotated the new one behind it, as soon as what most control planes show is of that.
+// Then the API answers and etcd has its quorum, also when the old one has ended.
+func inForce(c *topology.Cluster, path string, certs []state.CertificateInfo) *state.CertificateInfo {
+	if len(certs) == 0 {
+		return nil
+	}
+	for i := range certs[1:] {
+		if next := &certs[i+1]; mostlyBelow(c, path, next.KeyDigest) {
+			return next
+		}
+	}
+	return &certs[0]
+}
+
+// mostlyBelow tells that most control planes have all that the CA of a file signs from
+// the one with this identity.
+func mostlyBelow(c *topology.Cluster, path, ca string) bool {
+	planes, below := c.ControlPlanes(), 0
+	for _, n := range planes {
+		if n.Report == nil {
+			continue
+		}
+		leaves := slices.DeleteFunc(kubeadm.Leaves(n.Input()), func(l kubeadm.Certificate) bool { return l.CA+".crt" != path })
+		other := slices.ContainsFunc(leaves, func(l kubeadm.Certificate) bool {
+			certs := n.Report.Files[l.Base+".crt"].Certificates
+			return len(certs) == 0 || certs[0].IssuerKeyDigest != ca
+		})
+		if len(leaves) > 0 && !other {
+			below++
+		}
+	}
+	return 2*below > len(planes)
+}
+
+// Carries tells that the API does not answer without the CA.
+func Carries(a topology.CA) bool { return a.Name != "front-proxy-ca" }
+
+// overtaken are the operations that take away the files of a rotation which had begun
+// when its CA was replaced at once: the next rotation would go on with them.
+func overtaken(n *topology.Node, w topology.PhaseWork) []planner.Operation {
+	var ops []planner.Operation
+	for _, a := range n.Cluster.Authorities {
+		next := n.CasIn(a.NextBase() + ".crt")
+		if a.KeyLocation != topology.Made || !Touches(w, a.Base) || n.Cluster.Rotation(a.Base) != nil || len(next) == 0 || !slices.Contains(n.CasIn(a.Base+".crt"), next[0]) {
+			continue // what nobody has trusted may be anybody's
+		}
+		for _, path := range RotationPaths(a) {
+			ops = append(ops, planner.RemovePath{Path: path})
+		}
+	}
+	return ops
+}
+
+// unmanagedNode tells that a CA was replaced, and that this was cut short before the node's kubelet:
+// its certificate is signed by the CA that has ended, or by nobody whom the primary trusts and
+// the API does not know the node to be well.
+func unmanagedNode(n *topology.Node) bool {
+	c := n.Cluster
+	primary := c.PrimaryNode()
+	certs := n.Report.Files[topology.KubeletClientCert].Certificates
+	if primary == nil || primary.Report == nil || len(certs) == 0 || c.Founding {
+		return false
+	}
+	trusted := primary.CasIn(c.CAFile())
+	if len(trusted) == 0 || slices.Contains(trusted, certs[0].IssuerKeyDigest) {
+		return false
+	}
+	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == LeftExpired(c)[c.CABase()]
+}
+
+// checkExpired speaks of a CA that kubewright has made and that has ended.
+func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
+	at := Place(c, "certificates.ca_validity")
+	if _, ok := c.AtOnce[a.Base]; ok {
+		return diag.Warningf("CA is replaced at once", "The CA %q (%s.crt) was valid until %s, and nobody trusts what it has signed. It is replaced by a new one over SSH alone, and with it everything below it; "+
+			"the API answers again when that is done. Kubeconfigs that were made by hand end with it, and pods that are not of this configuration's addons have to be restarted.", ca.CommonName, a.Base, Date(ca.NotAfter)).At(at).For(c.Target)
+	}
+	if c.Rotation(a.Base) != nil && c.Rotates() {
+		return nil // the front proxy's
+	}
+	flags, carries := expiredFlags(c)
+	if !carries {
+		return warnExpiredProxy(c, a, ca)
+	}
+	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more. Nothing is changed. "+
+		"Replace it by a new one; that works over SSH and needs no API:\n\n  kubewright apply %s",
+		ca.CommonName, a.Base, Date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.Target)
+}
+
+// expiredFlags ask for all CAs of ours that have ended to be replaced; carries tells
+// that one of them keeps the API from answering.
+func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
+	for _, a := range c.Authorities {
+		if a.KeyLocation == topology.Made && CAExpired(c, a) {
+			flags = append(flags, "-"+topology.ReplaceFlag+"="+topology.Rotation{Cluster: c.Target, CA: a.Name}.String())
+			carries = carries || Carries(a)
+		}
+	}
+	return flags, carries
+}
+
+// warnExpiredProxy speaks of the front proxy's CA when it alone has ended. It refuses
+// nothing: the rotation needs an API that answers, every node, and a plan of its
+// own, and what keeps one of these away has to be put right before.
+func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
+	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. API servers answer without it, but what serves further APIs behind them, such as metrics.k8s.io, "+
+		"does not trust what it has signed. Rotate it, while the API answers, by a plan in which nodes and versions stay as they are:\n\n  kubewright apply -%s=%s",
+		ca.CommonName, a.Base, Date(ca.NotAfter), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(Place(c, "certificates.ca_validity")).For(c.Target)
+}
+
+// ExpiredFile is where the certificate of a CA that was replaced at once is kept until
+// that is done.
+func ExpiredFile(a topology.CA) string { return topology.ExpiredFile(a.Base) }
+
+// LeftExpired are the identities of the CAs that an earlier apply has replaced at once, by
+// base path, when that was cut short.
+func LeftExpired(c *topology.Cluster) map[string]string {
+	primary := c.PrimaryNode()
+	if c.Founding || c.Fleet.Destroy || primary == nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, a := range c.Authorities {
+		ended, now := primary.CasIn(ExpiredFile(a)), primary.CasIn(a.Base+".crt")
+		if len(ended) > 0 && (len(now) == 0 || now[0] != ended[0]) {
+			out[a.Base] = ended[0]
+		}
+	}
+	return out
+}

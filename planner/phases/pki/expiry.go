@@ -1,0 +1,242 @@
+package pki
+
+import (
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// HeldCertificate is a certificate that was seen on a host: in a file of its
+// own, or inside a kubeconfig.
+type HeldCertificate struct {
+	Node state.Target
+	// Host is the node's name, Address how the host is reached.
+	Host, Address string
+	Path          string
+	// Name is the path as people call it: apiserver, etcd/peer, admin.conf.
+	Name       string
+	Kubeconfig bool
+	CA         bool
+	// CommonName and Organizations are the subject's, Issuer is the CA's name.
+	CommonName    string
+	Organizations []string
+	Issuer        string
+	NotAfter      time.Time
+	// DaysLeft are whole days; negative when it has ended.
+	DaysLeft int
+	// Ended tells that it is not valid any more, Due that it is to be renewed.
+	Ended, Due bool
+	// RenewedBy is who renews it.
+	RenewedBy planner.Renewer
+	// Invalid says why nothing can be told of it; the rest is empty then.
+	Invalid string
+}
+
+// Kind is ca, certificate or kubeconfig.
+func (h HeldCertificate) Kind() string {
+	switch {
+	case h.Kubeconfig:
+		return "kubeconfig"
+	case h.CA:
+		return "ca"
+	}
+	return "certificate"
+}
+
+// listed is a file that may hold a certificate.
+type listed struct {
+	Path string
+	Read state.Read
+	by   planner.Renewer
+}
+
+// renewer is who renews what the CA has signed.
+func renewer(a topology.CA) planner.Renewer {
+	if a.KeyLocation == topology.Keyless {
+		return planner.ByOperator
+	}
+	return planner.ByApply
+}
+
+// successor is who replaces the CA itself.
+func successor(a topology.CA) planner.Renewer {
+	if a.KeyLocation == topology.Made {
+		return planner.ByRotation
+	}
+	return planner.ByOperator
+}
+
+// CertificateFiles are the files of a node that may hold a certificate, in the
+// order in which kubeadm certs check-expiration has them.
+func CertificateFiles(n *topology.Node) []listed {
+	c, kubeconfig := n.Cluster, state.ReadKubeconfig
+	var out []listed
+	if n.IsControlPlane() {
+		confs := renewer(c.Authority(c.Certificates.Dir + "/ca"))
+		out = append(out, listed{topology.AdminConf, kubeconfig, confs}, listed{SuperAdminConf, kubeconfig, confs},
+			listed{ControllerConf, kubeconfig, confs}, listed{SchedulerConf, kubeconfig, confs})
+		for _, leaf := range kubeadm.Leaves(n.Input()) {
+			out = append(out, listed{leaf.Base + ".crt", state.ReadCertificate, renewer(c.Authority(leaf.CA))})
+		}
+		if e := c.Etcd.External; e != nil && e.CertFile != "" {
+			out = append(out, listed{e.CertFile, state.ReadCertificate, planner.ByOperator}, listed{e.CAFile, state.ReadCertificate, planner.ByOperator})
+		}
+		for _, ca := range c.Authorities {
+			out = append(out, listed{ca.Base + ".crt", state.ReadCertificate, successor(ca)})
+		}
+	} else {
+		out = append(out, listed{c.CAFile(), state.ReadCertificate, successor(c.Authority(c.CABase()))})
+	}
+	kubelet := planner.ByKubelet
+	if ca := c.Authority(c.Certificates.Dir + "/ca"); !ca.KeyOnHosts() {
+		kubelet = renewer(ca)
+	}
+	return append(out, listed{topology.KubeletConf, kubeconfig, kubelet},
+		listed{topology.KubeletClientCert, state.ReadCertificate, kubelet},
+		// With serverTLSBootstrap it asks for one; without, it signs one for itself.
+		listed{path.Dir(topology.KubeletClientCert) + "/kubelet-server-current.pem", state.ReadCertificate, planner.ByKubelet},
+		// What a kubelet has signed for itself it never signs anew, and nobody verifies it.
+		listed{path.Dir(topology.KubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.ByNobody})
+}
+
+// copiedFrom is the file by which a certificate is renewed: its own, but for the copy that
+// a kubelet keeps of what is in its kubeconfig below an external CA.
+func copiedFrom(n *topology.Node, file string) string {
+	if file == topology.KubeletClientCert && n.Cluster.ExternalCA() {
+		return topology.KubeletConf
+	}
+	return file
+}
+
+// CertificatesQuery adds the files of which the plan tells when what they hold ends.
+// What is looked at for another reason is read as that wants.
+func CertificatesQuery(n *topology.Node, q *state.Query) {
+	asked := map[string]bool{}
+	for _, f := range q.Files {
+		asked[f.Path] = true
+	}
+	for _, f := range CertificateFiles(n) {
+		if !asked[f.Path] {
+			q.Files = append(q.Files, state.FileQuery{Path: f.Path, Read: f.Read})
+		}
+	}
+}
+
+// CertificateExpiry are the certificates on the hosts of the configuration, and
+// whether the plan issues others.
+func CertificateExpiry(v *topology.Fleet, p *planner.Plan) []planner.CertificateEnd {
+	changed := map[state.Target]map[string]bool{}
+	for _, c := range p.Changes {
+		if c.OnlyAccess() {
+			continue
+		}
+		if changed[c.Address.Target] == nil {
+			changed[c.Address.Target] = map[string]bool{}
+		}
+		changed[c.Address.Target][c.Address.ID()] = true
+	}
+	var out []planner.CertificateEnd
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			for _, h := range Certificates(n) {
+				if h.Invalid != "" || h.NotAfter.IsZero() {
+					continue // the plan tells of it elsewhere, where it is to be mended
+				}
+				ids, source := changed[n.Target], copiedFrom(n, h.Path)
+				out = append(out, planner.CertificateEnd{
+					Cluster: c.Target, Node: n.Target, Host: h.Host, Path: h.Path, Kind: h.Kind(), NotAfter: h.NotAfter.UTC(), DaysLeft: h.DaysLeft,
+					RenewedBy: h.RenewedBy, Due: h.Due, Changed: v.Replacements[n.Target] != nil || ids[source] || ids[strings.TrimSuffix(source, ".crt")] || dropsOld(n, p, source),
+				})
+			}
+		}
+	}
+	return out
+}
+
+// dropsOld tells that the plan puts a new CA in the place of the one in a file, as the last
+// stage of its rotation does.
+func dropsOld(n *topology.Node, p *planner.Plan, path string) bool {
+	last := topology.StepAddress(n.Target, topology.CertsPhase)
+	if !n.IsControlPlane() {
+		last.Phase = topology.KubeletStartPhase
+	}
+	last.Waypoint = topology.DropOld
+	return n.Cluster.Rotation(strings.TrimSuffix(path, ".crt")) != nil && p.Step(last) != nil
+}
+
+// Certificates are those that the node's host holds, as far as it was looked at.
+func Certificates(n *topology.Node) []HeldCertificate {
+	if n.Report == nil {
+		return nil
+	}
+	var out []HeldCertificate
+	for _, f := range CertificateFiles(n) {
+		if h, ok := held(n, f); ok {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func held(n *topology.Node, f listed) (HeldCertificate, bool) {
+	c, now := n.Cluster, n.Cluster.Fleet.ObservedAt
+	h := HeldCertificate{
+		Node: n.Target, Host: n.NodeName, Address: n.Address, Path: f.Path, Name: callName(n, f.Path), Kubeconfig: f.Read == state.ReadKubeconfig, RenewedBy: f.by,
+	}
+	report := n.Report.Files[f.Path]
+	var info *state.CertificateInfo
+	switch {
+	case !report.Exists:
+		return h, false
+	case report.Kubeconfig != nil && report.Kubeconfig.Client == nil:
+		return h, false // it names a file, which is listed by itself, or has a token
+	case report.Kubeconfig != nil:
+		info = report.Kubeconfig.Client
+	case len(report.Certificates) > 0:
+		info = inForce(c, f.Path, report.Certificates)
+	default:
+		h.Invalid = report.Invalid
+		return h, true
+	}
+	h.CA, h.CommonName, h.Organizations, h.Issuer = info.IsCA, info.CommonName, slices.Clone(info.Organizations), info.Issuer
+	h.NotAfter, h.DaysLeft, h.Ended = info.NotAfter, LeftOf(*info, now), now.After(info.NotAfter)
+	switch {
+	case f.by == planner.ByApply, f.by == planner.ByOperator:
+		h.Due = Due(*info, c.Certificates.RenewBefore, now)
+	case f.by == planner.ByKubelet:
+		// A kubelet that runs has renewed it before nine tenths of its time are over.
+		h.Due = Due(*info, info.NotAfter.Sub(info.NotBefore)/10, now)
+	}
+	if info.IsCA && (f.by == planner.ByRotation || f.by == planner.ByOperator) {
+		h.Due = Due(*info, c.Certificates.Validity, now) // it has to last longer than what it signs
+	}
+	return h, true
+}
+
+// callName is a path as people call it.
+func callName(n *topology.Node, p string) string {
+	if rest, ok := strings.CutPrefix(p, n.Cluster.Certificates.Dir+"/"); ok {
+		return strings.TrimSuffix(rest, ".crt")
+	}
+	return path.Base(p)
+}
+
+// DaysLeft is the attribute with the whole days until a certificate ends; negative
+// when it has.
+const DaysLeft = "days_left"
+
+// Due tells that a certificate is to be renewed.
+func Due(c state.CertificateInfo, before time.Duration, now time.Time) bool {
+	return !now.IsZero() && now.Add(before).After(c.NotAfter)
+}
+
+func LeftOf(c state.CertificateInfo, now time.Time) int {
+	return int(math.Floor(c.NotAfter.Sub(now).Hours() / 24))
+}

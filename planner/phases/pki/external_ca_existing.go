@@ -1,0 +1,149 @@
+package pki
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kept finds a supply on its host. What was supplied need not stay in the folder
+// with its key, and of a cluster that somebody else made it never was there: it
+// holds until something new is put there under its name.
+func kept(n *topology.Node, s Supply) (topology.Kept, bool) {
+	for _, name := range s.files() {
+		if !n.Cluster.Certificates.SuppliedFiles[name].IsZero() {
+			return topology.Kept{}, false
+		}
+	}
+	switch {
+	case n.Report == nil:
+		return topology.Kept{}, false
+	case s.Kubeconfig != nil:
+		return keptConf(n, s.Kubeconfig)
+	}
+	f := n.Report.Files[s.Certificate.Base+".crt"]
+	if len(f.Certificates) == 0 || !n.Report.Files[s.Certificate.Base+".key"].Exists {
+		return topology.Kept{}, false
+	}
+	return topology.Kept{CertificateInfo: f.Certificates[0]}, true
+}
+
+// keeps tells that a supply is kept.
+func keeps(n *topology.Node, s Supply) bool {
+	_, ok := kept(n, s)
+	return ok
+}
+
+// keptConf is a kubeconfig with its certificate inside, or with the one that the
+// kubelet asked for while the CA's key was in the cluster still.
+func keptConf(n *topology.Node, spec *kubeadm.Kubeconfig) (topology.Kept, bool) {
+	f := n.Report.Files[spec.Path]
+	k := topology.Kept{Conf: f.Kubeconfig}
+	if k.Conf == nil {
+		return k, false
+	}
+	if k.Conf.Client != nil {
+		k.CertificateInfo = *k.Conf.Client
+		return k, true
+	}
+	certs := n.Report.Files[k.Conf.ClientCertificate].Certificates
+	if len(certs) == 0 {
+		return k, false
+	}
+	k.CertificateInfo = certs[0]
+	return k, true
+}
+
+// checkKept lists what is wrong with a supply that is kept.
+func checkKept(c *topology.Cluster, s Supply, k topology.Kept) []string {
+	ca := c.Authority(s.Certificate.CA)
+	digest := state.KeyDigest(ca.X509)
+	out := misfits(c, s, k.CertificateInfo)
+	// Behind a CA in between the host cannot tell who signed: that it runs does.
+	if k.IssuerKeyDigest != digest && (k.IssuerKeyDigest != "" || k.Issuer == ca.CommonName) {
+		out = append(out, fmt.Sprintf("it is not signed by the CA %q that the configuration gives", ca.CommonName))
+	}
+	if k.Conf != nil && !slices.Contains(k.Conf.CAKeyDigests(), digest) {
+		out = append(out, fmt.Sprintf("it does not trust the CA %q that the configuration gives", ca.CommonName))
+	}
+	out = append(out, outdated(c, k.CertificateInfo)...)
+	for i := range out {
+		out[i] = "of the one on the host: " + out[i] + "; a new one is to be " + s.describe()
+	}
+	return out
+}
+
+// misfits lists what a certificate says otherwise than the supply has to.
+func misfits(c *topology.Cluster, s Supply, leaf state.CertificateInfo) []string {
+	var out []string
+	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	want := s.Certificate
+	if leaf.CommonName != want.CommonName {
+		wrong("its common name is %q, it has to be %q", leaf.CommonName, want.CommonName)
+	}
+	for _, o := range want.Organizations {
+		if !slices.Contains(leaf.Organizations, o) && !administers(leaf, o) {
+			has := "it has no organization"
+			if len(leaf.Organizations) > 0 {
+				has = "its organization is " + strings.Join(leaf.Organizations, ", ")
+			}
+			wrong("%s, and it has to have %q", has, o)
+		}
+	}
+	named := &x509.Certificate{DNSNames: leaf.DNSNames}
+	for _, ip := range leaf.IPAddresses {
+		named.IPAddresses = append(named.IPAddresses, net.ParseIP(ip))
+	}
+	for _, name := range slices.Concat(want.DNSNames, want.IPAddresses) {
+		if named.VerifyHostname(name) != nil {
+			wrong("it does not speak for %s", name)
+		}
+	}
+	for _, u := range want.ExtendedUsages() {
+		if !slices.Contains(leaf.Usages, u) {
+			wrong("it is not for %s", u)
+		}
+	}
+	return out
+}
+
+// outdated says that a certificate is not valid now.
+func outdated(c *topology.Cluster, leaf state.CertificateInfo) []string {
+	switch now := c.Fleet.ObservedAt; {
+	case now.After(leaf.NotAfter):
+		return []string{"it was valid until " + Date(leaf.NotAfter)}
+	case !now.IsZero() && now.Before(leaf.NotBefore):
+		return []string{"it is valid from " + Date(leaf.NotBefore)}
+	}
+	return nil
+}
+
+// administers tells that a certificate may do everything, also what the group may.
+func administers(leaf state.CertificateInfo, group string) bool {
+	return group == "kubeadm:cluster-admins" && slices.Contains(leaf.Organizations, "system:masters")
+}
+
+// asItIs makes the attributes of a kubeconfig those of the one that is kept, but for who
+// may read it and by which certificate it trusts the CA: there is nothing to rewrite it
+// with.
+func asItIs(k topology.Kept, m map[string]any) {
+	m["server"] = k.Conf.Server
+	if len(k.Conf.CAs) == 0 || k.Conf.CAs[0].KeyDigest != m["ca"] {
+		delete(m, planner.CASerial) // it trusts others, who are not to be lost
+	}
+	if len(k.Conf.CAs) > 0 {
+		m["ca"] = k.Conf.CAs[0].KeyDigest
+	}
+	if k.Conf.Client == nil {
+		delete(m, "common_name")
+		delete(m, "serial")
+		delete(m, "not_after")
+	}
+}

@@ -1,0 +1,122 @@
+package pki
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+const KubeletFlags = "/var/lib/kubelet/kubeadm-flags.env"
+
+// WorkerCA is the cluster's CA certificate on a worker; control planes have it from certs.
+func WorkerCA(n *topology.Node) []state.Item {
+	if n.IsControlPlane() {
+		return nil
+	}
+	ca := n.Cluster.Authority(n.Cluster.Certificates.Dir + "/ca")
+	if ca.X509 != nil {
+		return []state.Item{authorityItem(n, topology.KubeletStartPhase, ca)}
+	}
+	want := map[string]state.Value{"signed_by": SignedBy(n.Cluster, ca.Base)}
+	it := state.Item{Address: topology.ItemAddress(n.Target, topology.KubeletStartPhase, "certificate", ca.Base), Kind: state.KindCertificate, Partial: true}
+	if _, ended := n.Cluster.AtOnce[ca.Base]; ended {
+		want[planner.RenewalDue] = state.Bool(false)
+		it.Classes = shownOfCertificates
+	}
+	it.Attributes = state.Map(want)
+	return []state.Item{it}
+}
+
+// BringCA brings the CA's certificate to a worker.
+func BringCA(n *topology.Node) []planner.Operation {
+	dir := n.Cluster.Certificates.Dir
+	ops := []planner.Operation{topology.Folder("/etc/kubernetes", "0755"), topology.Folder(dir, "0755")}
+	if ca := n.Cluster.Authority(dir + "/ca"); ca.X509 != nil {
+		return append(ops, planner.ImportSecrets{Files: []planner.SecretFile{BringFile(n.Cluster, ca.Base+".crt", "0644", ca.Block+".certificate")}})
+	}
+	return append(ops, planner.CopySecrets{From: n.Cluster.Primary, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: topology.Root}}})
+}
+
+// ServerOrigin is who wants the server of a kubeconfig: the endpoint of the cluster,
+// or the address of the control plane whose own API server is spoken to.
+func ServerOrigin(n *topology.Node, server string) state.Source {
+	c := n.Cluster
+	if c.ControlPlaneEndpoint != "" && strings.Contains(server, c.ControlPlaneEndpoint) {
+		return provenance.ClusterOrigin(c, "control_plane_endpoint")
+	}
+	host, _, _ := net.SplitHostPort(strings.TrimPrefix(server, "https://"))
+	for _, o := range append([]*topology.Node{n}, c.ControlPlanes()...) {
+		if topology.SameAddress(o.AdvertiseAddress(), host) {
+			return provenance.NodeOrigin(o, "advertise_addresses", "address")
+		}
+	}
+	return provenance.ClusterOrigin(c, "control_plane_endpoint")
+}
+
+// KubeletConfig renders the kubelet's config.yaml of a node.
+func KubeletConfig(n *topology.Node) []byte {
+	if !provenance.Plain(n) {
+		return topology.Must(kubeadm.KubeletConfig(n.Input()))
+	}
+	m, key := n.Cluster.Fleet.Cache, provenance.KubeletKey(n)
+	content, ok := m.Kubelets[key]
+	if !ok {
+		content = topology.Must(kubeadm.KubeletConfig(input(key)))
+		m.Kubelets[key] = content
+	}
+	return content
+}
+
+// input is made of the key alone: what is not in the key cannot be rendered.
+func input(k topology.KubeletKey) kubeadm.Input {
+	return kubeadm.Input{
+		Cluster: k.Cluster, Node: &config.Node{Role: config.Worker},
+		Facts: &state.Facts{SystemdResolved: k.Resolved, CRISocket: k.Socket},
+	}
+}
+
+// UsableAttr of a kubelet's certificate tells that the kubelet would find it, and its
+// kubeconfig, when it starts.
+const UsableAttr = "usable"
+
+// ImplicitAttribute is what the state says of an attribute that goes without saying, since a
+// refresh-only apply has learned it or an apply was cut short; null for nothing.
+func ImplicitAttribute(v *topology.Fleet, a state.Address, name string) state.Value {
+	was := v.RecordedItems.Find(a)
+	if was == nil {
+		return state.Null()
+	}
+	return was.Attributes.Get(name)
+}
+
+// observeUsable adds whether a kubelet has what it is known by, where that is spoken of.
+func observeUsable(n *topology.Node, a state.Address, seen state.Value) state.Value {
+	if n.MissingCredentials() == "" && ImplicitAttribute(n.Cluster.Fleet, a, UsableAttr).IsNull() {
+		return seen
+	}
+	return topology.With(seen, UsableAttr, n.MissingCredentials() == "")
+}
+
+// KubeletChanges tells that the node's kubelet gets another version.
+func KubeletChanges(n *topology.Node) bool { return NewKubeletVersion(n) != "" }
+
+func NewKubeletVersion(n *topology.Node) string {
+	if n.Cluster.Up == nil {
+		return ""
+	}
+	return n.Cluster.Up.Turns[n.Target]
+}
+
+func KubeletHealth(n *topology.Node) string {
+	tree, err := n.Cluster.Fleet.Cache.Tree(state.KindYAMLFile, KubeletConfig(n))
+	topology.Must(nil, err)
+	address, port := kubeadm.KubeletHealthz(tree)
+	return fmt.Sprintf("http://%s:%d/healthz", bracket(address), port)
+}

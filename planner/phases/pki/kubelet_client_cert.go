@@ -1,0 +1,97 @@
+package pki
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// KubeletCertificateItem is the certificate that a kubelet renews by itself as
+// long as it runs and the API answers. Ours to renew it is only once it has
+// ended, the CA that has signed it is gone, or the kubelet has lost it.
+func KubeletCertificateItem(n *topology.Node, phase string) state.Item {
+	it := state.Item{
+		Address: topology.ItemAddress(n.Target, phase, "file", topology.KubeletClientCert), Kind: state.KindCertificate, Partial: true,
+		Attributes: topology.Attributes(planner.RenewalDue, false), Classes: shownOfCertificates,
+	}
+	if n.MissingCredentials() != "" {
+		it.Attributes = topology.With(it.Attributes, UsableAttr, true)
+	}
+	return it
+}
+
+// ObserveKubeletCertificate looks whether a kubelet's certificate has ended, or is
+// of no use to it.
+func ObserveKubeletCertificate(v *topology.Fleet, it *state.Item, f state.FileReport) state.Value {
+	n, out := v.Find(it.Address.Target), topology.Attributes(planner.RenewalDue, false)
+	if len(f.Certificates) > 0 {
+		c := f.Certificates[0]
+		due := HasExpired(c, v.ObservedAt) || n != nil && n.Report != nil && unmanagedNode(n)
+		out = topology.Attributes(planner.RenewalDue, due, "not_after", RFC3339(c.NotAfter), DaysLeft, LeftOf(c, v.ObservedAt))
+	}
+	if n != nil {
+		out = observeUsable(n, it.Address, out)
+	}
+	return out
+}
+
+func HasExpired(c state.CertificateInfo, now time.Time) bool {
+	return !now.IsZero() && now.After(c.NotAfter)
+}
+
+// RenewsKubelet tells that a kubelet's certificate is among the changes.
+func RenewsKubelet(w topology.PhaseWork) bool {
+	for _, c := range w.Changes {
+		if c.Address.ID() == topology.KubeletClientCert {
+			return true
+		}
+	}
+	return false
+}
+
+// ReviveKubelet gives a kubelet whose certificate has ended, or is lost, another one:
+// it can ask for none any more, and would not even start. It takes what is in its
+// kubeconfig over into its own file (client-go, util/certificate) and goes on
+// from there, so neither API nor controller manager is needed.
+func ReviveKubelet(n *topology.Node) []planner.Operation {
+	own := n.Report.Files[topology.KubeletClientCert]
+	ended := len(own.Certificates) > 0 && HasExpired(own.Certificates[0], n.Cluster.Fleet.ObservedAt)
+	return ReplaceKubeletCertificate(n, Signer(n.Cluster, n.Cluster.CABase()), "", own.Exists && !ended)
+}
+
+// ReplaceKubeletCertificate does that with a certificate of the CA. One that has
+// not ended has to be taken away, or the kubelet stays with it; the node's
+// identity is in its kubeconfig meanwhile. Trust is as of WriteKubeconfig.
+func ReplaceKubeletCertificate(n *topology.Node, ca planner.Signer, trust string, takeAway bool) []planner.Operation {
+	k, t := kubeadm.KubeletKubeconfig(n.Input()), n.Cluster.Timeouts
+	ops := []planner.Operation{planner.WriteKubeconfig{
+		Path: topology.KubeletConf, CA: ca, Trust: trust, Cluster: k.Cluster, Server: k.Server,
+		User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
+		Algorithm: n.Cluster.Certificates.Algorithm, Validity: n.Cluster.Certificates.Validity, Renew: true,
+	}}
+	if takeAway {
+		ops = append(ops, planner.RemovePath{Path: topology.KubeletClientCert})
+	}
+	return append(ops,
+		planner.Unit{Unit: topology.KubeletUnit, Action: "restart"},
+		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Files: []string{topology.KubeletConf}, Timeout: t.KubeletHealthCheck},
+		planner.SetKubeconfig{Path: topology.KubeletConf, Server: k.Server, ClientCertificate: topology.KubeletClientCert},
+		planner.Wait{For: planner.WaitHTTP, URL: KubeletHealth(n), Timeout: t.KubeletHealthCheck},
+	)
+}
+
+// RevivesImpact is what it means to those who use the cluster.
+func RevivesImpact(n *topology.Node) string {
+	certs, since := n.Report.Files[topology.KubeletClientCert].Certificates, n.MissingCredentials()
+	switch {
+	case since != "":
+	case len(certs) > 0 && !HasExpired(certs[0], n.Cluster.Fleet.ObservedAt):
+		since = "nobody trusts its own"
+	default:
+		since = "its own has ended"
+	}
+	return "gives the kubelet a certificate, since " + since + ", and restarts it; pods keep running"
+}

@@ -1,0 +1,30 @@
+package pki
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Paths are the certificates and keys that a node of the configuration has.
+func Paths(n *topology.Node) []string {
+	return Files(append(Certs.NodeItems(n), WorkerCA(n)...))
+}
+
+// Files are the paths of certificates and keys among items, in order.
+func Files(items []state.Item) []string {
+	set := map[string]bool{}
+	for i := range items {
+		it := &items[i]
+		id := it.Address.ID()
+		switch {
+		case it.Kind == state.KindCertificate && it.Address.Class() == "certificate":
+			set[id+".crt"], set[id+".key"] = true, true
+		case it.Kind == state.KindCertificate, it.Kind == state.KindKey:
+			set[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}

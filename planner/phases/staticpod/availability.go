@@ -1,0 +1,150 @@
+package staticpod
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// What a plan says of the API and of etcd's quorum while it restarts something
+// names those only that were seen to be well, or have joined by then. The gates
+// look again, right before each act.
+
+// APIMeanwhile says where the API is while a phase restarts this control plane's.
+func APIMeanwhile(n *topology.Node, phase string) string {
+	c := n.Cluster
+	if others := servingBeside(n, phase); len(others) > 0 {
+		return "; the API stays up on " + strings.Join(others, ", ")
+	}
+	runs := slices.ContainsFunc(c.ControlPlanes(), func(o *topology.Node) bool { return o != n && counts(n, o, phase) })
+	switch {
+	case c.Report == nil:
+		return "; whether the API is served elsewhere is not known"
+	case runs && n.Serves():
+		return "; no other control plane was seen to serve the API, and without one this is refused"
+	case runs:
+		return "; no control plane was seen to serve the API"
+	case len(n.OtherControlPlanes()) > 0:
+		return "; the API is down while it restarts, since no other control plane runs yet"
+	}
+	return "; the API is down while it restarts, since this is the only control plane"
+}
+
+// servingBeside are the control planes that serve the API while a phase restarts
+// this one's.
+func servingBeside(n *topology.Node, phase string) []string {
+	c := n.Cluster
+	var out []string
+	for _, o := range c.ControlPlanes() {
+		if o != n && counts(n, o, phase) && (o.Joining() || o.Serves()) {
+			out = append(out, o.Short())
+		}
+	}
+	if RestartWindow(n, phase) != topology.BeforeAll {
+		return out
+	}
+	for _, l := range c.Departing() {
+		if c.Node(l.Target) == nil && c.ShowsReady(l.Name) {
+			out = append(out, topology.ShortName(l.Target))
+		}
+	}
+	return out
+}
+
+// Pair tells that etcd has two voters when a phase restarts this control plane's:
+// it needs both, so that nothing is served while one does.
+func Pair(n *topology.Node, phase string) bool {
+	return len(n.Cluster.VotersAt(RestartWindow(n, phase))) == 2
+}
+
+// EtcdMeanwhile says who holds quorum while a phase restarts this node's member.
+func EtcdMeanwhile(n *topology.Node, phase string) string {
+	voters := n.Cluster.VotersAt(RestartWindow(n, phase))
+	var healthy, sick []string
+	for _, m := range voters {
+		switch {
+		case slices.Contains(m.PeerURLs, n.PeerURL()):
+		case m.Healthy:
+			healthy = append(healthy, memberName(n.Cluster, m))
+		default:
+			sick = append(sick, memberName(n.Cluster, m))
+		}
+	}
+	switch {
+	case n.Cluster.Etcd.External != nil || len(voters) == 1 || len(voters) == 0 && len(n.OtherControlPlanes()) == 0:
+		return ""
+	case len(voters) == 0:
+		return "; whether the other members hold quorum is not known"
+	case len(voters) == 2:
+		return "; etcd has no quorum meanwhile, and the API does not answer"
+	case len(sick) == 0:
+		return "; quorum is held by the other members"
+	case len(healthy) > len(voters)/2:
+		return "; quorum is held by " + strings.Join(healthy, ", ")
+	}
+	return "; quorum is held when " + are(sick) + " back, and before that this is refused"
+}
+
+// memberName is how a member of etcd is called in a sentence: as its node is.
+func memberName(c *topology.Cluster, m state.EtcdMember) string {
+	for _, n := range c.ControlPlanes() {
+		if slices.Contains(m.PeerURLs, n.PeerURL()) {
+			return n.Short()
+		}
+	}
+	for _, l := range c.Departing() {
+		if slices.Contains(m.PeerURLs, l.PeerURL()) {
+			return topology.ShortName(l.Target)
+		}
+	}
+	if m.Name == "" {
+		return m.ID
+	}
+	return m.Name
+}
+
+// Throughout is the sentence about members of etcd of which none comes or goes.
+func Throughout(c *topology.Cluster, steps []planner.Step) string {
+	voters := c.VotersAt(topology.AnyWindow)
+	if len(voters) == 0 {
+		planes := len(c.ControlPlanes())
+		if c.Seen == nil {
+			return fmt.Sprintf("%s by the configuration; the API does not answer, so that it is not known whether they hold quorum.", Members(planes))
+		}
+		return fmt.Sprintf("%s by the configuration; etcd did not say who they are, so that it is not known whether they hold quorum.", Members(planes))
+	}
+	need := len(voters)/2 + 1
+	var healthy, sick []string
+	for _, m := range voters {
+		if m.Healthy {
+			healthy = append(healthy, memberName(c, m))
+		} else {
+			sick = append(sick, memberName(c, m))
+		}
+	}
+	text := fmt.Sprintf("%s throughout, quorum %d", Members(len(voters)), need)
+	switch {
+	case len(healthy) < need:
+		return fmt.Sprintf("%s, which is not there now: %s not healthy.", text, are(sick))
+	case len(sick) > 0:
+		return fmt.Sprintf("%s; %s not healthy, and what would leave fewer than %d that are is refused.", text, are(sick), need)
+	case len(voters) == 1:
+		return "1 member throughout."
+	case len(voters) == 2 && slices.ContainsFunc(steps, func(s planner.Step) bool { return c.Node(s.Target) != nil && planner.RestartsMember(&s) }):
+		return text + ", which is not there while one of them restarts."
+	}
+	return text + " held at every step."
+}
+
+// are lists names with their verb.
+func are(names []string) string {
+	verb := " is"
+	if len(names) > 1 {
+		verb = " are"
+	}
+	return strings.Join(names, ", ") + verb
+}

@@ -1,0 +1,296 @@
+package staticpod
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// readers says of every component what it reads only when it starts, after the
+// sources of Kubernetes 1.34 to 1.37 and etcd 3.6 and 3.7. Read anew, and so not
+// here, are: the serving pair, the client CA, the CA and the pair of the front
+// proxy, the kubelet client's pair (apiserver: dynamiccertificates; client-go:
+// transport, ReloadTLSFiles), the pair of the etcd client and etcd's own two
+// pairs (etcd: client/pkg/transport, at each handshake), the CA with which the
+// controller manager signs (pkg/controller/certificates/signer), and the
+// kubelet's client CA. Nobody holds admin.conf, super-admin.conf and the
+// healthcheck client's pair.
+func readers() []topology.CertConsumer {
+	inPKI := func(n *topology.Node, name string) string { return n.Cluster.Certificates.Dir + "/" + name }
+	return []topology.CertConsumer{
+		{
+			Component: "etcd", Phase: topology.EtcdPhase, Args: func(c *config.Cluster) []config.Arg { return c.Etcd.Args },
+			Once: func(n *topology.Node) []topology.CertUse {
+				return []topology.CertUse{{Flag: "trusted-ca-file", Path: inPKI(n, "etcd/ca.crt")}, {Flag: "peer-trusted-ca-file", Path: inPKI(n, "etcd/ca.crt")}}
+			},
+			Shown: func(n *topology.Node) []topology.CertUse {
+				return []topology.CertUse{{Flag: "cert-file", Path: inPKI(n, "etcd/server.crt"), URL: kubeadm.ClientURL(n.Node)}, {Flag: "peer-cert-file", Path: inPKI(n, "etcd/peer.crt"), URL: n.PeerURL()}}
+			},
+		},
+		{
+			Component: "kube-apiserver", Phase: topology.ControlPlanePhase, Args: func(c *config.Cluster) []config.Arg { return c.APIServer.Component.Args },
+			Once: func(n *topology.Node) []topology.CertUse {
+				return []topology.CertUse{
+					{Flag: "etcd-cafile", Path: etcdCA(n)},
+					{Flag: "service-account-key-file", Path: n.ServiceAccountKey() + ".pub"},
+					{Flag: "service-account-signing-key-file", Path: n.ServiceAccountKey() + ".key"},
+				}
+			},
+			Trusts: func(n *topology.Node) []topology.CertUse {
+				return []topology.CertUse{{Flag: "client-ca-file", Path: n.Cluster.CAFile()}, {Flag: "requestheader-client-ca-file", Path: inPKI(n, "front-proxy-ca.crt")}}
+			},
+			Shown: func(n *topology.Node) []topology.CertUse {
+				return []topology.CertUse{{Flag: "tls-cert-file", Path: inPKI(n, "apiserver.crt"), URL: strings.TrimSuffix(Health(n, "kube-apiserver").URL, "/livez")}}
+			},
+		},
+		{
+			Component: "kube-controller-manager", Phase: topology.ControlPlanePhase, Args: func(c *config.Cluster) []config.Arg { return c.ControllerManager.Args },
+			Once: func(n *topology.Node) []topology.CertUse {
+				return []topology.CertUse{
+					{Flag: "kubeconfig", Path: pki.ControllerConf},
+					{Flag: "root-ca-file", Path: n.Cluster.CAFile()},
+					{Flag: "service-account-private-key-file", Path: n.ServiceAccountKey() + ".key"},
+				}
+			},
+		},
+		{
+			Component: "kube-scheduler", Phase: topology.ControlPlanePhase, Args: func(c *config.Cluster) []config.Arg { return c.Scheduler.Args },
+			Once: func(*topology.Node) []topology.CertUse {
+				return []topology.CertUse{{Flag: "kubeconfig", Path: pki.SchedulerConf}}
+			},
+		},
+	}
+}
+
+// etcdCA is the file of the CA that the API server trusts for etcd, or empty.
+func etcdCA(n *topology.Node) string {
+	if e := n.Cluster.Etcd.External; e != nil {
+		return e.CAFile
+	}
+	return n.Cluster.Certificates.Dir + "/etcd/ca.crt"
+}
+
+// ReadersOf are the components of a phase, or of all, that run on a node.
+func ReadersOf(n *topology.Node, phase string) []topology.CertConsumer {
+	if !n.IsControlPlane() {
+		return nil
+	}
+	return slices.DeleteFunc(readers(), func(r topology.CertConsumer) bool {
+		return phase != "" && r.Phase != phase || r.Component == "etcd" && n.Cluster.Etcd.External != nil || len(held(r, n)) == 0
+	})
+}
+
+// held are the uses that the configuration does not give to other files.
+func held(r topology.CertConsumer, n *topology.Node) []topology.CertUse {
+	return configured(r, n, r.Once(n))
+}
+
+func configured(r topology.CertConsumer, n *topology.Node, uses []topology.CertUse) []topology.CertUse {
+	args := r.Args(n.Cluster.Cluster)
+	return slices.DeleteFunc(uses, func(u topology.CertUse) bool {
+		return u.Path == "" || slices.ContainsFunc(args, func(a config.Arg) bool { return a.Name == u.Flag && a.Value != u.Path })
+	})
+}
+
+// Files are the files that the component holds, each once.
+func Files(r topology.CertConsumer, n *topology.Node) []string {
+	var out []string
+	for _, u := range held(r, n) {
+		if !slices.Contains(out, u.Path) {
+			out = append(out, u.Path)
+		}
+	}
+	return out
+}
+
+// HeldFiles are files, and with trust those with CAs that it would read by itself.
+func HeldFiles(r topology.CertConsumer, n *topology.Node, trust bool) []string {
+	files := Files(r, n)
+	if trust && r.Trusts != nil {
+		for _, u := range configured(r, n, r.Trusts(n)) {
+			files = pki.AppendNew(files, u.Path)
+		}
+	}
+	return files
+}
+
+// process is the component's among others of its name: by the first file that it holds.
+func process(r topology.CertConsumer, n *topology.Node) state.Process {
+	first := held(r, n)[0]
+	return state.Process{Name: r.Component, Argument: "--" + first.Flag + "=" + first.Path}
+}
+
+// ReadersQuery adds what tells whether components know the present files.
+func ReadersQuery(n *topology.Node, q *state.Query) {
+	for _, r := range ReadersOf(n, "") {
+		q.Processes = append(q.Processes, process(r, n))
+		for _, p := range Files(r, n) {
+			q.Files = append(q.Files, state.FileQuery{Path: p})
+		}
+	}
+}
+
+// leavesToStages tells that a component is to read its files in a stage of a rotation,
+// for which the API has to answer first, and that does not live on the component.
+func leavesToStages(c *topology.Cluster, r topology.CertConsumer) bool {
+	return c.Report == nil && len(c.Rotating) > 0 && r.Component != "etcd" && r.Component != "kube-apiserver"
+}
+
+// WithStale adds what the component of a static pod has not read as it is now. While
+// CAs are rotated the stages see to it.
+func WithStale(n *topology.Node, path string, attrs state.Value) state.Value {
+	for _, r := range ReadersOf(n, "") {
+		if topology.Manifest(r.Component) != path || n.Cluster.Rotates() || leavesToStages(n.Cluster, r) {
+			continue
+		}
+		var stale []any
+		for _, f := range Files(r, n) {
+			if n.Report.Outdated(r.Component, f) {
+				stale = append(stale, f)
+			}
+		}
+		if len(stale) > 0 {
+			m := maps.Clone(attrs.AsMap())
+			m[planner.StaleFiles] = state.FromGo(stale)
+			return state.Map(m)
+		}
+	}
+	return attrs
+}
+
+// renewed are the files with certificates, keys and kubeconfigs that a plan
+// writes on a node, among those that its components may have read.
+func renewed(w topology.PhaseWork) map[string]bool {
+	out := map[string]bool{}
+	for _, phase := range []string{topology.CertsPhase, topology.KubeconfigPhase} {
+		for _, c := range w.Peer(phase) {
+			out[FileOf(c)] = true
+		}
+	}
+	return out
+}
+
+// FileOf is the file of an item with a certificate, a key or a kubeconfig.
+func FileOf(c planner.Change) string {
+	if c.Address.Class() == "certificate" {
+		return c.Address.ID() + ".crt"
+	}
+	return c.Address.ID()
+}
+
+// takeUp lets the components of a phase take up what the plan renews, and what
+// was renewed without them: it restarts those that read it only when they start,
+// and waits until others show it. Components in rewritten are restarted anyway.
+func takeUp(n *topology.Node, s *planner.Step, w topology.PhaseWork, phase string, rewritten []string) (restarted []string) {
+	return TakeUpFiles(n, s, phase, rewritten, CertReload{Files: renewed(w), Trust: ReplacesAtOnce(n.Cluster), Beyond: func(string) bool { return false }})
+}
+
+// CertReload is what components are to take up: files that are written, also those
+// to trust which they would read by themselves, and files that they have not read
+// since, but for some. started tells that those without a manifest have been started by then.
+type CertReload struct {
+	Files   map[string]bool
+	Trust   bool
+	Beyond  func(path string) bool
+	Started bool
+}
+
+func TakeUpFiles(n *topology.Node, s *planner.Step, phase string, rewritten []string, t CertReload) (restarted []string) {
+	var waits []planner.Operation
+	for _, r := range takers(n, phase, t) {
+		if !t.Started && !n.Report.Files[topology.Manifest(r.Component)].Exists {
+			continue // it will read them when it starts
+		}
+		if files := unread(n, r, t); len(files) > 0 && !slices.Contains(rewritten, r.Component) {
+			restarted = append(restarted, r.Component)
+			s.Operations = append(s.Operations, planner.RestartProcess{Process: process(r, n), Files: files})
+			waits = append(waits, planner.Wait{For: planner.WaitRestarted, Process: process(r, n), Files: files, Timeout: patience(n)})
+			if blind(n, phase, restarted) {
+				continue
+			}
+		}
+		waits = append(waits, showWaits(n, r, t.Files)...)
+	}
+	s.Operations = append(s.Operations, waits...)
+	return restarted
+}
+
+// takers are the components that take something up in a phase, in the order in which
+// they go down. An API server that has to restart when the etcd beside it does goes
+// down with it, and first: it cannot serve without it, but would go on to accept
+// requests, and whoever is connected to it would wait for those.
+func takers(n *topology.Node, phase string, t CertReload) []topology.CertConsumer {
+	takers := ReadersOf(n, phase)
+	if n.Cluster.Report == nil { // nobody is connected
+		return slices.DeleteFunc(takers, func(r topology.CertConsumer) bool {
+			written := slices.ContainsFunc(Files(r, n), func(path string) bool { return t.Files[path] })
+			return leavesToStages(n.Cluster, r) && !written // nobody would know it before, by what it has read
+		})
+	}
+	all := ReadersOf(n, "")
+	member := slices.IndexFunc(all, func(r topology.CertConsumer) bool { return r.Component == "etcd" && len(unread(n, r, t)) > 0 })
+	server := slices.IndexFunc(all, func(r topology.CertConsumer) bool { return r.Component == "kube-apiserver" && len(unread(n, r, t)) > 0 })
+	switch {
+	case member < 0 || server < 0:
+	case phase == topology.EtcdPhase:
+		return []topology.CertConsumer{all[server], all[member]}
+	default:
+		takers = slices.DeleteFunc(takers, func(r topology.CertConsumer) bool { return r.Component == "kube-apiserver" })
+	}
+	return takers
+}
+
+// unread are the files for which a component has to be restarted.
+func unread(n *topology.Node, r topology.CertConsumer, t CertReload) []string {
+	return slices.DeleteFunc(HeldFiles(r, n, t.Trust), func(p string) bool { return !t.Files[p] && (t.Beyond(p) || !n.Report.Outdated(r.Component, p)) })
+}
+
+// showWaits wait until a component shows the certificates that are renewed.
+func showWaits(n *topology.Node, r topology.CertConsumer, renewed map[string]bool) []planner.Operation {
+	if r.Shown == nil {
+		return nil
+	}
+	var out []planner.Operation
+	for _, at := range configured(r, n, r.Shown(n)) {
+		if renewed[at.Path] && at.URL != "" {
+			out = append(out, planner.Wait{For: planner.WaitServed, URL: at.URL, Name: at.Path, Timeout: patience(n)})
+		}
+	}
+	return out
+}
+
+// maxBackOff is how long a kubelet waits at most before it starts a container
+// again that has exited many times (pkg/kubelet, MaxContainerBackOff).
+const maxBackOff = 5 * time.Minute
+
+// patience is how long a component may take to come up again. Where nobody
+// answers for the cluster, components may have exited for hours.
+func patience(n *topology.Node) time.Duration {
+	if n.Cluster.Report == nil {
+		return n.Cluster.Timeouts.UpgradeManifests + maxBackOff
+	}
+	return n.Cluster.Timeouts.UpgradeManifests
+}
+
+// ReplacesAtOnce tells that CAs which have ended are replaced in this plan.
+func ReplacesAtOnce(c *topology.Cluster) bool { return len(c.AtOnce) > 0 }
+
+// blind tells that members of etcd restart to trust another CA while nobody
+// answers: none of them can be well before all have done so, so that none is
+// waited for; the API servers behind them are.
+func blind(n *topology.Node, phase string, restarted []string) bool {
+	return phase == topology.EtcdPhase && n.Cluster.Report == nil && slices.Contains(restarted, "etcd")
+}
+
+// RotationBegun tells that something of a rotation of this plan was done before.
+func RotationBegun(c *topology.Cluster) bool {
+	return c.Keys.Acts() && c.Keys.Begun || slices.ContainsFunc(c.Rotating, func(r *topology.CARotation) bool { return r.Begun })
+}

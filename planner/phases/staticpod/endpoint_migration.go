@@ -1,0 +1,189 @@
+package staticpod
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A control_plane_endpoint that moves: first every API server is known by both
+// names, then one after another those who call the endpoint turn to the new one,
+// each once it has reached an API server there, and at last the old name goes.
+// A host that leaves, and whose name or address the old one is, leaves when all have
+// turned. Where an apply was cut short, what is seen shows how far it came.
+
+// EndpointMoved is the waypoint at which the old name goes.
+const EndpointMoved = "endpoint-moved"
+
+// sharedAddress is that as HOST:PORT: control_plane_endpoint, or the address of the only
+// control plane.
+func sharedAddress(c *topology.Cluster) string {
+	return strings.TrimPrefix(pki.SharedURL(c), "https://")
+}
+
+// calledDepartures are those that leave in this plan, also to come back, and by whose name
+// or address somebody still calls API servers. Of one that is gone, or whose member of
+// etcd is dead, nobody is served who calls it.
+func calledDepartures(c *topology.Cluster) []topology.Departure {
+	if c.Seen == nil {
+		return nil
+	}
+	leavers := c.Departing()
+	if len(leavers) == 0 {
+		return nil
+	}
+	former := pki.FormerHosts(c)
+	return slices.DeleteFunc(leavers, func(l topology.Departure) bool {
+		called := slices.ContainsFunc(former, l.IsHost)
+		return !called || l.HostGone || planner.Dead(c.Seen.Members, l.PeerURL())
+	})
+}
+
+// RefuseMove refuses a move of the endpoint in a plan that raises the version: an
+// upgrade changes what the API has of it before the first control plane is touched,
+// and a move when the last one is done.
+func RefuseMove(c *topology.Cluster) *diag.Diagnostic {
+	names := strings.Join(pki.FormerHosts(c), ", ")
+	first := fmt.Sprintf("the move first, with kubernetes_version = %q; or the upgrade first, with control_plane_endpoint as it was", c.Up.Newest)
+	if c.Up.Begun {
+		first = "the upgrade first, which has begun, with control_plane_endpoint as it was"
+	}
+	return diag.Errorf("Endpoint moves alone", "Cluster %q: API servers are called by %s still, and are to be by %s, while the version changes in the same plan (%s). Nothing is changed on any host. "+
+		"Do one after the other: %s.", c.Label, names, sharedAddress(c), VersionNote(c), first).At(pki.Place(c, "control_plane_endpoint")).For(c.Target)
+}
+
+// AbsentNames warns of names that stay in certificates for nodes that were not seen.
+func AbsentNames(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		absent := pki.AbsentCallers(c)
+		for _, host := range slices.Sorted(maps.Keys(absent)) {
+			slices.Sort(absent[host])
+			diags.Append(diag.Warningf("Old endpoint stays known", "%s could not be looked at, and by the state still calls API servers by the name %s. Their certificates keep that name, and it has to lead to them, "+
+				"until the first plan that reaches the node turns it to %s.", strings.Join(absent[host], ", "), host, sharedAddress(c)).At(pki.Place(c, "control_plane_endpoint")).For(c.Target))
+		}
+	}
+	return diags
+}
+
+// Reached waits until this host reaches an API server by the new endpoint, and
+// that one shows a certificate for it.
+func Reached(n *topology.Node) []planner.Operation {
+	if len(pki.FormerHosts(n.Cluster)) == 0 {
+		return nil
+	}
+	return []planner.Operation{planner.Wait{
+		For: planner.WaitHTTP, URL: pki.SharedURL(n.Cluster) + "/readyz", CA: n.Cluster.CAFile(),
+		Timeout: n.Cluster.Timeouts.ControlPlaneComponentHealthCheck,
+	}}
+}
+
+// MoveEndpoint adds the last step and the order to a plan that moves the endpoint.
+func MoveEndpoint(b *topology.Builder, c *topology.Cluster) {
+	if c.Fleet.Destroy || len(pki.FormerHosts(c)) == 0 {
+		return
+	}
+	var turned, issued []state.Address
+	for _, n := range c.ControlPlanes() {
+		// Behind it the API server has been seen to show its certificate. One that
+		// joins has it from the start, and waits for a token itself.
+		if !n.Joins() {
+			issued = append(issued, topology.StepAddress(n.Target, topology.ControlPlanePhase))
+		}
+	}
+	for _, n := range c.Nodes {
+		if n.IsControlPlane() || n.Report == nil || n.Joins() {
+			continue
+		}
+		turn := topology.StepAddress(n.Target, topology.WaitBootstrapPhase)
+		turned = append(turned, turn)
+		for _, id := range issued {
+			b.After(turn, id)
+		}
+	}
+	restart := restartProxies(b, c)
+	before := append(slices.Clone(turned), issued...)
+	for _, phase := range []string{topology.AddonPhase, topology.TokenPhase, topology.UploadConfigPhase} {
+		for _, id := range before {
+			b.After(topology.StepAddress(c.Target, phase), id)
+		}
+		issued = append(issued, topology.StepAddress(c.Target, phase))
+	}
+	// What is in cluster-info shows that the move goes on, until this is done.
+	b.After(topology.StepAddress(c.Target, topology.TokenPhase), restart)
+	issued = append(issued, restart)
+	for _, n := range c.ControlPlanes() {
+		if n.Report == nil {
+			continue
+		}
+		dropName(b, n, append(slices.Clone(turned), issued...))
+	}
+	for _, l := range calledDepartures(c) {
+		// Behind cluster-info everybody has turned. The configuration in the cluster
+		// is nobody's to call by, and is written when all have joined who come.
+		b.After(topology.StepAddress(l.Target, topology.DrainPhase), topology.StepAddress(c.Target, topology.TokenPhase))
+	}
+}
+
+// restartProxies has kube-proxy take up its kubeconfig, which it reads when it starts.
+func restartProxies(b *topology.Builder, c *topology.Cluster) state.Address {
+	id := topology.StepAddress(c.Target, topology.AddonPhase)
+	id.Waypoint = EndpointMoved
+	if c.KubeProxy.Disabled || c.Skips(topology.KubeProxyPart) {
+		b.Draft.Edges[id] = []state.Address{topology.StepAddress(c.Target, topology.AddonPhase)}
+		return id
+	}
+	b.Draft.Steps = append(b.Draft.Steps, planner.Step{
+		ID: id, Phase: topology.AddonPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
+		Impact: RestartsProxies,
+		Operations: append(Reached(c.PrimaryNode()), planner.RestartPods{
+			Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: pki.SharedURL(c), Timeout: ProxyRestart,
+		}),
+	})
+	b.Draft.Edges[id] = []state.Address{topology.StepAddress(c.Target, topology.AddonPhase)}
+	return id
+}
+
+// RestartsProxies is what a restart of kube-proxy means to users of the cluster.
+const RestartsProxies = "restarts kube-proxy, one node after another; connections that are set up stay"
+
+// ProxyRestart bounds the restart of kube-proxy on all nodes.
+const ProxyRestart = 10 * time.Minute
+
+// dropName issues the API server's certificate without the names that nobody
+// calls any more.
+func dropName(b *topology.Builder, n *topology.Node, needs []state.Address) {
+	for _, leaf := range pki.Leaves(n) {
+		both := pki.BothNames(n, leaf)
+		if _, supplied := pki.SuppliedLeaf(n, leaf); supplied || slices.Equal(both.DNSNames, leaf.DNSNames) && slices.Equal(both.IPAddresses, leaf.IPAddresses) {
+			continue
+		}
+		id := topology.StepAddress(n.Target, topology.CertsPhase)
+		id.Waypoint = EndpointMoved
+		op := pki.Issue(n, leaf)
+		op.Renew = true
+		b.Draft.Steps = append(b.Draft.Steps, planner.Step{
+			ID: id, Phase: topology.CertsPhase, Target: n.Target, Action: planner.Update,
+			Impact:     "takes the old endpoint out of the API server's certificate, when nobody calls it any more",
+			Operations: append(turnSuperAdmin(n), op),
+		})
+		b.Draft.Edges[id] = needs
+	}
+}
+
+// turnSuperAdmin gives the founder's kubeconfig for emergencies the new endpoint.
+// Otherwise it is never looked at again.
+func turnSuperAdmin(n *topology.Node) planner.Operations {
+	if !n.Report.Files[pki.SuperAdminConf].Exists {
+		return nil
+	}
+	return planner.Operations{planner.SetKubeconfig{Path: pki.SuperAdminConf, Server: pki.SharedURL(n.Cluster)}}
+}

@@ -1,0 +1,134 @@
+package staticpod
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// DataOnHost is the folder of the host in which the pod of an etcd keeps its data: a
+// patch can mount another one at the same path. It is empty where the data is in no
+// folder of the host, and does not outlive the container.
+func DataOnHost(pod state.Value, usual string) string {
+	dir := path.Clean(cmp.Or(pod.Get("args.data-dir").AsString(), usual))
+	mount, host := "", ""
+	for name, m := range pod.Get("mounts").AsMap() {
+		at := path.Clean(m.Get("mountPath").AsString())
+		if len(at) < len(mount) || !strings.HasPrefix(dir+"/", strings.TrimSuffix(at, "/")+"/") {
+			continue
+		}
+		mount, host = at, ""
+		if p := pod.Get("volumes").AsMap()[name].Get("hostPath").Get("path").AsString(); p != "" {
+			host = path.Join(p, m.Get("subPath").AsString(), strings.TrimPrefix(dir, at))
+		}
+	}
+	return host
+}
+
+// FolderName is a folder in a sentence.
+func FolderName(dir string) string {
+	if dir == "" {
+		return "no folder of the host"
+	}
+	return fmt.Sprintf("%q", dir)
+}
+
+// EtcdMoved compares the folder of a member's data on its host, by the manifest that is
+// there or is remembered, with the one that it is to have.
+func EtcdMoved(n *topology.Node) (had, wants string, moved bool) {
+	if n.Report == nil || n.Joins() {
+		return "", "", false
+	}
+	tree, err := ManifestTree(n, "etcd")
+	if err != nil {
+		return "", "", false
+	}
+	wants = DataOnHost(tree, n.Cluster.Etcd.DataDir)
+	if f := n.Report.Files[topology.Manifest("etcd")]; f.Exists {
+		if pod, err := kubeadm.StaticPodAttributes(f.Content); err == nil {
+			had = DataOnHost(pod, n.Cluster.Etcd.DataDir)
+			return had, wants, had != wants && !remembersFolder(n, wants)
+		}
+	}
+	it := n.Cluster.Fleet.RecordedItems.Find(topology.ItemAddress(n.Target, topology.EtcdPhase, "file", topology.Manifest("etcd")))
+	if it == nil || it.Attributes.Get("args").IsNull() {
+		return "", wants, false
+	}
+	had = DataOnHost(it.Attributes, n.Cluster.Etcd.DataDir)
+	return had, wants, had != wants
+}
+
+// remembersFolder reports whether the state remembers that a member's data is in a folder:
+// its manifest was changed by hand, and is put right.
+func remembersFolder(n *topology.Node, dir string) bool {
+	it := n.Cluster.Fleet.RecordedItems.Find(topology.ItemAddress(n.Target, topology.EtcdPhase, "file", topology.Manifest("etcd")))
+	return it != nil && !it.Attributes.Get("args").IsNull() && DataOnHost(it.Attributes, n.Cluster.Etcd.DataDir) == dir
+}
+
+// GoesBack reports whether a member's data is in the folder of the host that it is to have
+// again, while the member that has another one is not well.
+func GoesBack(n *topology.Node, wants string) bool {
+	if wants != n.Cluster.Etcd.DataDir || !n.Report.Files[n.EtcdData()].Exists {
+		return false
+	}
+	if n.Cluster.Seen == nil {
+		return true
+	}
+	own := n.Cluster.Fleet.PeerURL(n.Target)
+	for _, m := range n.Cluster.Seen.Members {
+		for _, url := range m.PeerURLs {
+			if url == own && m.Healthy {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// patchedEtcdTag is the tag of etcd's image where a patch gives the pod another one than
+// the configuration says, with the place of the patch.
+func patchedEtcdTag(n *topology.Node) (tag string, at state.Source, patched bool) {
+	patches := kubeadm.Patches(n.Input(), "etcd")
+	if len(patches) == 0 {
+		return "", state.Source{}, false
+	}
+	tree, err := ManifestTree(n, "etcd")
+	if err != nil {
+		return "", state.Source{}, false
+	}
+	tag = tagOf(tree.Get("image").AsString())
+	return tag, patches[len(patches)-1].Source, tag != kubeadm.EtcdTag(n.Input())
+}
+
+// tagOf is the tag of an image, without the digest behind it.
+func tagOf(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	_, tag, _ := strings.Cut(path.Base(image), ":")
+	return tag
+}
+
+// WantedEtcdTag is a tag that etcd's image is to have, and the place that says it.
+type WantedEtcdTag struct {
+	Tag string
+	// Means says where the tag comes from.
+	Means string
+	At    state.Source
+}
+
+// PatchedEtcdTags are the tags that patches give the pods of etcd, each once.
+func PatchedEtcdTags(c *topology.Cluster) []WantedEtcdTag {
+	var out []WantedEtcdTag
+	seen := map[string]bool{}
+	for _, n := range c.ControlPlanes() {
+		if tag, at, ok := patchedEtcdTag(n); ok && !seen[tag] {
+			seen[tag] = true
+			out = append(out, WantedEtcdTag{tag, "a patch gives it the image tag", at})
+		}
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package staticpod
+
+import (
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Health is kubeadm.Healthz of a component, for all steps that wait for it; nothing
+// where its manifest cannot be rendered.
+func Health(n *topology.Node, component string) topology.Health {
+	m, key := n.Cluster.Fleet.Cache, topology.HealthKey{Node: n, Component: component}
+	h, ok := m.Health[key]
+	if !ok {
+		if tree, err := ManifestTree(n, component); err == nil {
+			h.URL, h.Insecure = kubeadm.Healthz(n.Input(), component, tree)
+		}
+		m.Health[key] = h
+	}
+	return h
+}
+
+// StaticPod renders the manifest of a component: etcd's is that of a member which is
+// there already.
+func StaticPod(n *topology.Node, component string) ([]byte, error) {
+	m, key := n.Cluster.Fleet.Cache, topology.PodKey{In: n.Input(), Component: component}
+	p, ok := m.Pods[key]
+	if !ok {
+		if component == "etcd" {
+			p.Content, p.Err = kubeadm.EtcdPod(key.In, "", true)
+		} else {
+			p.Content, p.Err = kubeadm.StaticPod(key.In, component)
+		}
+		m.Pods[key] = p
+	}
+	return p.Content, p.Err
+}
+
+// ManifestTree is what the manifest of a component says.
+func ManifestTree(n *topology.Node, component string) (state.Value, error) {
+	content, err := StaticPod(n, component)
+	if err != nil {
+		return state.Value{}, err
+	}
+	return n.Cluster.Fleet.Cache.Tree(state.KindStaticPod, content)
+}
+
+// KubeadmObjects are the objects that kubeadm would make, rendered once for all
+// phases; none while nobody can be spoken to.
+func KubeadmObjects(c *topology.Cluster) []kubeadm.Object {
+	primary := c.PrimaryNode()
+	if primary == nil || primary.Report == nil {
+		return nil
+	}
+	m := c.Fleet.Cache
+	if _, ok := m.Objects[primary]; !ok {
+		m.Objects[primary] = kubeadm.Objects(provenance.PrimaryInput(c))
+	}
+	return m.Objects[primary]
+}

@@ -1,0 +1,54 @@
+package staticpod
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/topology"
+)
+
+// StoppedKubelets refuses to change static pods of a control plane whose kubelet does
+// not run: nobody would start what is written, and the apply would stop there, with
+// others changed before. While the API is silent nothing is refused: a kubelet whose
+// certificate has ended cannot start before the plan has given it another one.
+func StoppedKubelets(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if c.Report == nil || c.Founding {
+			continue
+		}
+		var hosts []string
+		for _, n := range c.ControlPlanes() {
+			if kubeletStopped(n) && slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Target == n.Target && needsKubelet(c, &s) }) {
+				hosts = append(hosts, fmt.Sprintf("%s (%s), whose kubelet does not run (%s)", n.Target, n.Address, cmp.Or(n.Report.Units[topology.KubeletUnit].Active, "unknown")))
+			}
+		}
+		if len(hosts) == 0 {
+			continue
+		}
+		diags = append(diags, diag.Errorf("Kubelet does not run", "Static pods of cluster %q would be stopped and started on %s: nobody would do so there, and the apply would stop in the middle. "+
+			"Nothing is changed on any host. Start the kubelet there as it is, and plan again:\n\n  systemctl enable --now kubelet\n\n"+
+			"As long as nothing of the change is done, kubewright apply with what was configured and installed before starts it as well. If it does not stay up, journalctl -u kubelet shows there what is wrong.",
+			c.Label, strings.Join(hosts, ", ")).At(c.Source).For(c.Target))
+	}
+	return diags
+}
+
+// kubeletStopped tells that a control plane that has joined has no kubelet that runs.
+func kubeletStopped(n *topology.Node) bool {
+	return n.Report != nil && !n.Joins() && n.Report.Units[topology.KubeletUnit].Active != "active"
+}
+
+// needsKubelet tells that what a step does to static pods is for the kubelet that is
+// there to take up: also where it stops them before another kubelet takes its place.
+func needsKubelet(c *topology.Cluster, s *planner.Step) bool {
+	switch s.Phase {
+	case topology.EtcdPhase, topology.ControlPlanePhase:
+		return slices.Contains(s.Limits, c.Limit("control-plane-disruption"))
+	}
+	return s.Phase == topology.KubeletStartPhase && len(s.Gates) > 0
+}

@@ -1,0 +1,64 @@
+package staticpod
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+)
+
+// RestartGates are the conditions of a step that restarts etcd or an API server.
+func RestartGates(n *topology.Node, phase string) []string {
+	if Pair(n, phase) && n.Cluster.Upgrade.AllowDowntime {
+		return []string{planner.APIGate, planner.DowntimeGate}
+	}
+	return []string{planner.APIGate, planner.QuorumGate}
+}
+
+// toBeThree says how etcd comes to hold quorum while one member restarts. Without one
+// that is gone for good nothing is planned, so that another comes in the same plan.
+// While a CA is rotated none comes, and what is left is to accept it.
+func toBeThree(c *topology.Cluster) string {
+	if RotationBegun(c) {
+		return "Until the rotation is complete no other control plane can join. Accept"
+	}
+	for _, l := range c.Fleet.Departures() {
+		if l.Cluster == c && c.Fleet.Abandons(l.Target) {
+			return "Add another control plane in the same plan that forgets " + l.Target.String() + ". Or accept"
+		}
+	}
+	return "Add a third control plane, by a plan of its own. Or accept"
+}
+
+// StopsPair tells that a step restarts one of two members of etcd, and that nobody has
+// accepted what that means.
+func StopsPair(n *topology.Node, s *planner.Step) bool {
+	return Pair(n, s.Phase) && slices.Contains(s.Gates, planner.QuorumGate) && planner.RestartsMember(s)
+}
+
+// CheckPairs refuses plans that restart one of two members of etcd, unless
+// somebody has accepted that nothing is served meanwhile.
+func CheckPairs(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		var steps []string
+		for i := range p.Steps {
+			s := &p.Steps[i]
+			n := c.Node(s.Target)
+			if n != nil && StopsPair(n, s) {
+				steps = append(steps, s.ID.String())
+			}
+		}
+		if len(steps) == 0 || c.Report == nil {
+			continue
+		}
+		diags = append(diags, diag.Errorf(PairStops,
+			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. These steps restart one:\n\n  %s\n\n"+
+				"Nothing is changed on any host. %s that the API does not answer for some seconds each time, "+
+				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), toBeThree(c)).At(pki.Place(c, "upgrade")).For(c.Target))
+	}
+	return diags
+}

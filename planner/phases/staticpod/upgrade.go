@@ -1,0 +1,220 @@
+package staticpod
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Planned is the version that a component's manifest on the host asks for; false
+// when there is none, or its image has another tag than a version's.
+func Planned(n *topology.Node, component string) (planner.Release, bool) {
+	if n.Report == nil || !n.IsControlPlane() || !n.Report.Files[topology.Manifest(component)].Exists {
+		return planner.Release{}, false
+	}
+	pod, err := n.Cluster.Fleet.Cache.Tree(state.KindStaticPod, n.Report.Files[topology.Manifest(component)].Content)
+	if err != nil {
+		return planner.Release{}, false
+	}
+	return ReleaseOf(pod.Get("image").AsString())
+}
+
+// ReleaseOf is the version that an image's tag names; false when it is none.
+func ReleaseOf(image string) (planner.Release, bool) {
+	image, _, _ = strings.Cut(image, "@")
+	tag := image[strings.LastIndexByte(image, ':')+1:]
+	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
+}
+
+// ComingKubelet is the version of the kubelet that the host has, or gets from
+// packages or artifacts: theirs is that of the cluster. Empty when it is not known.
+func ComingKubelet(n *topology.Node) string {
+	if n.Report == nil {
+		return ""
+	}
+	if host.PackagesMisfit(n) {
+		return n.Cluster.KubernetesVersion
+	}
+	for _, f := range host.Software(n) {
+		if f.Path == host.Programs+"/kubelet" && n.Report.Files[f.Path].SHA256 != f.Program.SHA256 {
+			return n.Cluster.KubernetesVersion
+		}
+	}
+	return n.Facts().KubeletVersion
+}
+
+// AwaitsReady tells that the node's version is to change and its Node was seen
+// to be not Ready, which is not for its upgrade to mend.
+func AwaitsReady(n *topology.Node) bool {
+	return n.Upgrades() && n.Cluster.Up.Raises && n.IsControlPlane() && n.Cluster.Report != nil && !n.Cluster.Report.Nodes[n.NodeName].Ready && !Ahead(n) && !apiUnavailable(n)
+}
+
+// apiUnavailable tells that the API server beside a kubelet, or the etcd behind that, is stopped,
+// or does not run as its file says. It is the one that the kubelet reports to, and that
+// is asked whether the Node is Ready, so that this comes back with its static pods.
+func apiUnavailable(n *topology.Node) bool {
+	return slices.ContainsFunc(n.StaticPods(), func(component string) bool {
+		if component != "etcd" && component != "kube-apiserver" {
+			return false
+		}
+		return !n.Report.Files[topology.Manifest(component)].Exists || showsAnother(n, component)
+	})
+}
+
+// Ahead tells that the kubelet which is installed is newer than the API server beside
+// it, was started, and is not heard of, as when the host has booted: some cannot work
+// with an older API server. The upgrade of the control plane is what brings it back.
+func Ahead(n *topology.Node) bool {
+	kubelet, installed := planner.ParseRelease(n.Facts().KubeletVersion)
+	api, known := Planned(n, "kube-apiserver")
+	return installed && known && OfMinor(kubelet).Compare(OfMinor(api)) > 0 &&
+		n.Report.Units[topology.KubeletUnit].Active == "active" && n.Cluster.Report.Nodes[n.NodeName].Silent
+}
+
+// LastKubelet is runningKubelet, and while the API does not answer, or has no Node of
+// the kubelet's, the version that the state remembers.
+func LastKubelet(n *topology.Node) string {
+	it := n.Cluster.Fleet.RecordedItems.Find(topology.ItemAddress(n.Target, topology.KubeletStartPhase, "unit", topology.KubeletUnit))
+	if n.Cluster.Report != nil && !Unregistered(n) || it == nil {
+		return n.RunningKubelet()
+	}
+	return it.Attributes.Get("version").AsString()
+}
+
+// VersionNote is the version of the cluster, or how it changes.
+func VersionNote(c *topology.Cluster) string {
+	if c.Up == nil || !c.Up.Raises {
+		return c.KubernetesVersion
+	}
+	versions := []string{c.Up.Oldest.String()}
+	for _, hop := range c.Up.Hops {
+		versions = append(versions, hop.String())
+	}
+	return strings.Join(versions, " → ")
+}
+
+// manifestHash is podHash of the manifest on the host.
+func manifestHash(n *topology.Node, component string) string {
+	return PodHash(n, component, n.Report.Files[topology.Manifest(component)].Content)
+}
+
+// PodHash is the hash by which the kubelet knows a static pod. The API tells a
+// kubelet's version as of the time when that could last speak with it: one that
+// was replaced since may run already, and then has a hash of its own. While the API
+// does not answer the version is the one that is remembered.
+func PodHash(n *topology.Node, component string, content []byte) string {
+	in := n.Input()
+	in.RunningKubelet = LastKubelet(n)
+	hash := kubeadm.ComponentHash(in, component, content)
+	if in.RunningKubelet = ComingKubelet(n); in.RunningKubelet == "" {
+		return hash
+	}
+	if other := kubeadm.ComponentHash(in, component, content); other != hash && other != "" && hash != "" {
+		return hash + " " + other
+	}
+	return hash
+}
+
+// Unregistered tells that a kubelet runs and its Node is gone, as when somebody has
+// deleted that. A kubelet makes it when it starts, and not again.
+func Unregistered(n *topology.Node) bool {
+	if n.Report == nil || n.Cluster.Report == nil || n.Cluster.Founding || n.Joins() || n.Report.Units[topology.KubeletUnit].Active != "active" {
+		return false
+	}
+	_, there := n.Cluster.Report.Nodes[n.NodeName]
+	return !there
+}
+
+// changesItem tells that the item is among the changes.
+func changesItem(w topology.PhaseWork, a state.Address) bool {
+	for _, c := range w.Changes {
+		if c.Address == a {
+			return true
+		}
+	}
+	return false
+}
+
+// beforeDisruption are the steps that come before the static pods of a control
+// plane are touched in an upgrade: the images of its host, and the proof of the
+// control plane before it.
+func beforeDisruption(n *topology.Node) []state.Address {
+	if !n.Upgrades() {
+		return nil
+	}
+	needs := slices.Concat(BeforeRisk(n.Cluster), afterWaypoints(n.Cluster), ImagesOf(n.Cluster, n.Target))
+	if before := Before(n.Cluster.InTurn(), n, 1); before != nil {
+		needs = append(needs, topology.StepAddress(before.Target, topology.WaitControlPlanePhase))
+	}
+	return needs
+}
+
+// BeforeRisk are the steps that come before the first touch of etcd or of a
+// control plane in an upgrade: control planes that leave are gone by then. Where only
+// kubelets take another version the order is that of any change: (*node).moment.
+func BeforeRisk(c *topology.Cluster) []state.Address {
+	if !c.Up.Raises {
+		return nil
+	}
+	var needs []state.Address
+	for _, l := range c.Fleet.Departures() {
+		if l.Cluster == c && l.Role == string(config.ControlPlane) {
+			needs = append(needs, topology.StepAddress(l.Target, topology.ResetPhase))
+		}
+	}
+	return needs
+}
+
+// Before is the node so many places before another one, or nil.
+func Before(nodes []*topology.Node, n *topology.Node, places int) *topology.Node {
+	if i := slices.Index(nodes, n); i >= places {
+		return nodes[i-places]
+	}
+	return nil
+}
+
+func Cluster(w *topology.Waypoint) *topology.Cluster { return w.View.Clusters[w.Place] }
+
+func Step(w *topology.Waypoint, t state.Target, phase string) state.Address {
+	id := topology.StepAddress(t, phase)
+	id.Waypoint = w.Version
+	return id
+}
+
+// Done is when a control plane has the waypoint's version, and one that failed
+// before is proved to run.
+func Done(w *topology.Waypoint, n *topology.Node) []state.Address {
+	return []state.Address{Step(w, n.Target, topology.EtcdPhase), Step(w, n.Target, topology.ControlPlanePhase), Step(w, n.Target, topology.WaitControlPlanePhase)}
+}
+
+// DoneAll is when all control planes have it.
+func DoneAll(w *topology.Waypoint) []state.Address {
+	var out []state.Address
+	for _, n := range Cluster(w).ControlPlanes() {
+		out = append(out, Done(w, n)...)
+	}
+	return out
+}
+
+// ImagesOf are the steps that bring images to one host.
+func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
+	out := []state.Address{topology.StepAddress(t, topology.ImagesPhase)}
+	for _, w := range c.Up.Way {
+		out = append(out, Step(w, t, topology.ImagesPhase))
+	}
+	return out
+}
+
+// afterWaypoints is when all control planes have the last version on the way.
+func afterWaypoints(c *topology.Cluster) []state.Address {
+	if len(c.Up.Way) == 0 {
+		return nil
+	}
+	return DoneAll(c.Up.Way[len(c.Up.Way)-1])
+}

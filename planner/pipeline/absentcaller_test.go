@@ -1,0 +1,57 @@
+package pipeline_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+)
+
+// TestAbsentCallerKeepsItsName: an endpoint that moves while a worker is away stays
+// in the certificates of API servers by its old name, as long as the worker was not
+// seen to call the new one, also when it was taken out of the configuration.
+func TestAbsentCallerKeepsItsName(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]bool{"stays in the configuration": false, "is taken out of it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 2, 2)
+			old, _, _ := strings.Cut(o.config.Clusters[0].ControlPlaneEndpoint, ":")
+			o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443"
+			o.allowUnreachable = true
+			away := o.config.Nodes[3]
+			o.edit(away.Address, "condition unreachable on")
+			known := func(want bool) {
+				t.Helper()
+				for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+					f := o.observe().Reports[n.Target].Files["/etc/kubernetes/pki/apiserver.crt"]
+					if slices.Contains(f.Certificates[0].DNSNames, old) != want {
+						t.Errorf("%s is known as %v, and %s among them is to be %v", n.Target, f.Certificates[0].DNSNames, old, want)
+					}
+				}
+			}
+			o.must(o.apply())
+			known(true)
+			o.wantNothing()
+			_, diags := o.planOf(o.observe(), planner.Options{})
+			show(t, diags...)
+			if !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool {
+				return d.Summary == "Old endpoint stays known" && strings.Contains(d.Detail, away.Target.String()) && strings.Contains(d.Detail, old)
+			}) {
+				t.Errorf("nobody is told of the name that stays: %v", diags)
+			}
+			if gone {
+				o.config.Nodes = slices.DeleteFunc(slices.Clone(o.config.Nodes), func(n *config.Node) bool { return n == away })
+				o.must(o.apply())
+				known(true)
+			}
+			o.edit(away.Address, "condition unreachable off")
+			o.must(o.apply())
+			o.wantNothing()
+			known(false)
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// importedFrom is the host that a target is imported from; empty when it is not.
+func importedFrom(v *topology.Fleet, t state.Target, label string) string {
+	if v.Imported.Nodes[t] == nil && (t.Type != state.TypeCluster || v.Imported.Clusters[label] == nil) {
+		return ""
+	}
+	for _, i := range v.Config.Imports {
+		if i.To.Name == label {
+			return i.ID
+		}
+	}
+	return ""
+}
+
+// OptionalWhenAdopted are the kinds of which an adopted node may do without: images, which
+// its kubelet fetches when it needs them, and the files that keep sysctls and
+// modules which are set and loaded already.
+func OptionalWhenAdopted(it *state.Item) bool {
+	return it.Kind == state.KindImage || it.Kind == state.KindMark || it.Kind == state.KindFile && (it.Address.ID() == host.SysctlFile || it.Address.ID() == host.ModulesFile)
+}
+
+// ItemName is an item's address on its node: images/image:REF.
+func ItemName(it *state.Item) string { return it.Address.Phase + "/" + it.Address.Item }
+
+// missed are the items without those that an adopted node does without.
+func missed(n *topology.Node, items []state.Item) []state.Item {
+	a := pki.Adoption(n)
+	if a == nil {
+		return items
+	}
+	return slices.DeleteFunc(items, func(it state.Item) bool {
+		return it.Kind == state.KindMark && pki.Unmarked(n) || OptionalWhenAdopted(&it) && slices.Contains(a.Without, ItemName(&it))
+	})
+}
+
+// markAdopted puts our mark on the hosts of adopted nodes that are going to be
+// changed: from then on each remembers whose it is.
+func markAdopted(v *topology.Fleet, changes []planner.Change) ([]state.Item, []planner.Change) {
+	marks := &state.Snapshot{}
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			if pki.Unmarked(n) && slices.ContainsFunc(changes, func(c planner.Change) bool { return c.Address.Target == n.Target }) {
+				marks.Items = append(marks.Items, host.MarkItem(n))
+			}
+		}
+	}
+	return marks.Items, planner.Diff(marks, &state.Snapshot{}, &state.Snapshot{})
+}

@@ -1,0 +1,116 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestBereftKubelets: a kubelet that has lost what it is known by in its cluster gets
+// it anew, wherever it runs, also when it could not even start any more.
+func TestBereftKubelets(t *testing.T) {
+	t.Parallel()
+	const conf, own = "file /etc/kubernetes/kubelet.conf ", "file /var/lib/kubelet/pki/kubelet-client-current.pem "
+	for name, tt := range map[string]struct {
+		edits []string
+		since string
+	}{
+		"kubeconfig deleted":  {[]string{conf + "delete"}, "since its kubeconfig is gone"},
+		"kubeconfig garbage":  {[]string{conf + "content garbage"}, "since its kubeconfig cannot be read"},
+		"certificate deleted": {[]string{own + "delete"}, "since its own is gone"},
+		"certificate garbage": {[]string{own + "content garbage"}, "since its own cannot be read"},
+		"both deleted":        {[]string{conf + "delete", own + "delete"}, "since its kubeconfig is gone"},
+		"deleted and booted":  {[]string{conf + "delete", own + "delete", "power reboot"}, "since its kubeconfig is gone"},
+	} {
+		for _, hosts := range [][]string{{"10.0.0.11", "10.0.0.21"}, {"10.0.0.12"}} {
+			t.Run(name+" on "+strings.Join(hosts, " and "), func(t *testing.T) {
+				t.Parallel()
+				o := founded(t, 3, 1)
+				for _, h := range hosts {
+					o.edit(h, tt.edits...)
+				}
+				p, err := o.plan()
+				o.must(err)
+				if said := impacts(p, tt.since); said != len(hosts) {
+					t.Errorf("%d steps say %q, want %d:\n%s", said, tt.since, len(hosts), describe(p))
+				}
+				o.must(o.carryOut())
+				o.wantNothing()
+				for _, h := range hosts {
+					o.edit(h, "power reboot")
+				}
+				o.wantNothing()
+			})
+		}
+	}
+}
+
+// TestBereftWithoutAPI: so it is where nobody can be asked, since the API server
+// runs below the kubelet that has lost it.
+func TestBereftWithoutAPI(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 0)
+	o.edit("10.0.0.11", "file /etc/kubernetes/kubelet.conf delete", "power reboot")
+	p, err := o.plan()
+	o.must(err)
+	if impacts(p, "since its kubeconfig is gone") != 1 {
+		t.Errorf("the kubelet gets no certificate:\n%s", describe(p))
+	}
+	o.must(o.carryOut())
+	o.must(o.apply()) // what the API could not be asked before
+	o.wantNothing()
+}
+
+// impacts counts the steps whose impact has a part.
+func impacts(p *planner.Plan, part string) int {
+	count := 0
+	for _, s := range p.Steps {
+		if strings.Contains(s.Impact, part) {
+			count++
+		}
+	}
+	return count
+}
+
+// TestJoinBesideOldNode: a join that was cut short goes on as one, also where the API
+// shows a Node of a former life of the host: one that was forgotten, and came back.
+func TestJoinBesideOldNode(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 2)
+	o.edit("10.0.0.22", "power off")
+	o.leave("w2")
+	o.forget = []state.Target{state.NodeKeyTarget("worker", "w2")}
+	o.must(o.apply())
+	o.edit("10.0.0.22", "power on")
+	o.world.Advance(time.Minute)
+	o.edit("10.0.0.22", "reinstall")
+	o.config = cluster(3, 2)
+	_, err := o.planShown()
+	o.must(err)
+	if _, there := o.view.ClusterReports["prod"].Nodes["host-10-0-0-22"]; !there {
+		t.Fatal("the old Node is gone")
+	}
+	crashed := false
+	o.world.OnEffect = func(e sim.Effect) error {
+		if crashed = crashed || e.Done && e.Host == "10.0.0.22" && e.Detail == "/var/lib/kubelet/config.yaml"; crashed {
+			return errCrash
+		}
+		return nil
+	}
+	_ = o.carryOut()
+	o.world.OnEffect = nil
+	if !crashed {
+		t.Fatal("there was no crash")
+	}
+	p, err := o.plan()
+	o.must(err)
+	if said := impacts(p, "gives the kubelet a certificate"); said > 0 {
+		t.Errorf("what never had one is given a certificate:\n%s", describe(p))
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
+}

@@ -1,0 +1,99 @@
+package pipeline
+
+import (
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+)
+
+// Situate finds out where each cluster stands, and refuses what must not be
+// guessed: a cluster is founded only if every control plane was seen to be
+// blank and neither state nor any host holds a cluster's identity.
+func Situate(v *topology.Fleet) diag.Diagnostics {
+	diags := ownership.NewerMarks(v)
+	for _, c := range v.Clusters {
+		owned := ownership.CheckOwner(c)
+		c.Disowned = owned.HasErrors()
+		owned = append(owned, ownership.CheckForgotten(c)...)
+		diags = append(diags, owned...)
+		diags = append(diags, SituateCluster(c)...)
+		if !owned.HasErrors() {
+			diags = append(diags, ownership.CheckIdentity(c)...)
+		}
+		c.Up = upgrade.AnalyzeUpgrade(c)
+		if c.AtOnce = rotation.ExpiredCAs(c); staticpod.ReplacesAtOnce(c) {
+			c.Report = nil // whoever answers still does so on connections from before
+			for base := range c.AtOnce {
+				delete(c.Cas, base)
+			}
+		}
+		c.Failed = staticpod.Failures(c)
+		c.Rotating = rotation.Rotations(c)
+		c.Keys = rotation.KeyRotation(c)
+		for _, r := range c.Rotating {
+			// Who signs changes within the plan.
+			delete(c.Cas, r.Base)
+		}
+	}
+	return append(diags, ownership.StrayDepartures(v)...)
+}
+
+func SituateCluster(c *topology.Cluster) diag.Diagnostics {
+	planes := c.ControlPlanes()
+	var marked []string
+	var silent []*topology.Node
+	var founder, member, holder *topology.Node
+	for _, n := range planes {
+		if n.Refused() {
+			continue
+		}
+		if n.Report == nil {
+			silent = append(silent, n)
+			continue
+		}
+		if n.Report.Marks != nil || !topology.Blank(n.Report) {
+			marked = append(marked, n.Target.String())
+			if member == nil && n.Report.Files["/etc/kubernetes/admin.conf"].Exists {
+				member = n
+			}
+			if holder == nil && n.Report.Files[c.CABase()+".crt"].Exists {
+				holder = n
+			}
+		}
+		if m := n.Report.Marks; m != nil && m.Founder {
+			founder = n
+		}
+	}
+	known := c.RecordedCA() != "" || len(marked) > 0
+	if len(silent) > 0 && !c.Fleet.Destroy {
+		return ownership.RefuseSilent(c, silent, known)
+	}
+	if c.Refused() {
+		return nil
+	}
+	switch {
+	case c.Report != nil && member != nil:
+		c.Primary = c.Reachable(member).Target
+	case founder != nil:
+		if c.Emptied() {
+			return ownership.RefuseLost(c)
+		}
+		c.Founding, c.Primary = !c.RecordedRunning(), founder.Target
+	case member != nil:
+		c.Primary = member.Target
+	case holder != nil && c.RecordedRunning(): // nobody has a kubeconfig, which is an item like others
+		c.Primary = holder.Target
+	case len(planes) > 0:
+		if known && c.RecordedCA() != "" && !c.Fleet.Destroy {
+			return ownership.RefuseLost(c)
+		}
+		c.Founding, c.Primary = true, planes[0].Target
+	}
+	pki.CompletePrimary(c)
+	c.Cas = c.CADigests()
+	return nil
+}

@@ -1,0 +1,95 @@
+package pipeline_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// labelled is an object with a label of ours.
+func labelled(apiVersion, kind, namespace, name string) state.Value {
+	o := object(apiVersion, kind, namespace, name)
+	m := o.AsMap()
+	meta := m["metadata"].AsMap()
+	meta["labels"] = state.FromGo(map[string]any{"ours": "yes"})
+	m["metadata"] = state.Map(meta)
+	return state.Map(m)
+}
+
+// wantKept wants an object of an addon to stay when the addon goes, without what the addon
+// wrote to it, and the plan to say why.
+func wantKept(t *testing.T, given state.Value, why string) {
+	t.Helper()
+	o := newOperator(t, cluster(1, 0))
+	o.config.Clusters[0].Addons = []*config.Addon{{Name: "marks", Objects: documents(given)}}
+	o.must(o.apply())
+
+	o.config.Clusters[0].Addons = nil
+	p, err := o.plan()
+	o.must(err)
+	what := given.Get("kind").AsString() + " " + given.Get("metadata").Get("name").AsString()
+	inOrder(t, acts(p, "marks"), "apply "+what)
+	if got, want := p.Steps[0].Impact, "takes back what was written to "+what+", which stays ("+why+")"; !strings.Contains(got, want) {
+		t.Errorf("the plan says %q, want %q", got, want)
+	}
+	o.must(o.apply())
+	o.wantNothing()
+}
+
+// TestKubernetesOwnIsKept: what is there in every cluster is not deleted with the addon
+// that wrote to it; the plan takes back what was written, and says why the object stays.
+func TestKubernetesOwnIsKept(t *testing.T) {
+	t.Parallel()
+	const rbac = "rbac.authorization.k8s.io/v1"
+	const everyCluster, everyNamespace, rights = "every cluster has it", "every namespace has it", "rights rest on it"
+	const reached, important = "pods reach the API by it", "the control plane's pods have it"
+	for _, own := range []struct{ apiVersion, kind, namespace, name, why string }{
+		{"v1", "Namespace", "", "default", everyCluster},
+		{"v1", "Namespace", "", "kube-system", everyCluster},
+		{"v1", "Namespace", "", "kube-public", everyCluster},
+		{"v1", "Namespace", "", "kube-node-lease", everyCluster},
+		{"v1", "ServiceAccount", "kube-public", "default", everyNamespace},
+		{"v1", "ConfigMap", "kube-public", "kube-root-ca.crt", everyNamespace},
+		{"coordination.k8s.io/v1", "Lease", "kube-node-lease", "cp1", "its kubelet makes it"},
+		{"v1", "Service", "default", "kubernetes", reached},
+		{"v1", "Endpoints", "default", "kubernetes", reached},
+		{"discovery.k8s.io/v1", "EndpointSlice", "default", "kubernetes", reached},
+		{"networking.k8s.io/v1", "ServiceCIDR", "", "kubernetes", "Services get their addresses of it"},
+		{"v1", "ConfigMap", "kube-system", "extension-apiserver-authentication", "other API servers trust by it"},
+		{rbac, "ClusterRole", "", "cluster-admin", rights},
+		{rbac, "ClusterRole", "", "view", rights},
+		{rbac, "ClusterRoleBinding", "", "cluster-admin", rights},
+		{"scheduling.k8s.io/v1", "PriorityClass", "", "system-node-critical", important},
+	} {
+		t.Run(own.kind+" "+own.name, func(t *testing.T) {
+			t.Parallel()
+			wantKept(t, labelled(own.apiVersion, own.kind, own.namespace, own.name), own.why)
+		})
+	}
+}
+
+// TestMarkedIsKept: so it is with what the API server marks as made by itself, whatever its
+// name; the mark stays where a manifest had it too.
+func TestMarkedIsKept(t *testing.T) {
+	t.Parallel()
+	for _, own := range []struct{ apiVersion, kind, name, in, mark, why string }{
+		{"rbac.authorization.k8s.io/v1", "ClusterRole", "system:basic-user", "labels", "kubernetes.io/bootstrapping", "rights rest on it"},
+		{"flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "probes", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
+		{"flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", "system", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
+		{"apiregistration.k8s.io/v1", "APIService", "v1.apps", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group by it"},
+	} {
+		t.Run(own.kind, func(t *testing.T) {
+			t.Parallel()
+			given := labelled(own.apiVersion, own.kind, "", own.name).AsMap()
+			meta := given["metadata"].AsMap()
+			marked := map[string]state.Value{own.mark: state.String("true")}
+			maps.Copy(marked, meta[own.in].AsMap())
+			meta[own.in] = state.Map(marked)
+			given["metadata"] = state.Map(meta)
+			wantKept(t, state.Map(given), own.why)
+		})
+	}
+}

@@ -1,0 +1,395 @@
+package pipeline_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// removeMember takes a member out of etcd by hand.
+func (o *operator) removeMember(peerURL string) {
+	o.t.Helper()
+	ctx := context.Background()
+	etcd, err := sim.Access{}.Etcd(ctx, o.world.Host("10.0.0.11"), []string{providers.Seat{}.EtcdURL()}, "")
+	o.must(err)
+	members, _, err := etcd.Members(ctx)
+	o.must(err)
+	for _, m := range members {
+		if slices.Contains(m.PeerURLs, peerURL) {
+			o.must(etcd.Remove(ctx, m.ID))
+			return
+		}
+	}
+	o.t.Fatalf("there is no member %s", peerURL)
+}
+
+// TestMemberTakenOutByHand: a control plane with the data of a member that etcd
+// does not count any more is refused, and what the text says mends it.
+func TestMemberTakenOutByHand(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	places(o.config)
+	o.removeMember("https://10.0.0.13:2380")
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd does not count this member", "main.hcl:13", `node.cp["cp3"]`, []string{
+		`node.cp["cp3"] (10.0.0.13) holds the data of an etcd member, and etcd does not list it`, "Nothing is changed", `-replace='node.cp["cp3"]'`,
+	}})
+	o.replace = []state.Target{o.config.Nodes[2].Target}
+	o.must(o.apply())
+	o.wantNothing()
+}
+
+// TestFounderWithoutData: a first member that comes back empty founds an etcd of its
+// own. That node is refused, also where the ID does not tell it.
+func TestFounderWithoutData(t *testing.T) {
+	t.Parallel()
+	want := finding{diag.Error, "Etcd was founded anew", "main.hcl:11", `node.cp["cp1"]`, []string{
+		"Nothing is changed on any host", "a quorum of them answers", `kubewright apply -replace='node.cp["cp1"]'`,
+	}}
+	base := founded(t, 3, 0)
+	for name, sameID := range map[string]bool{"another ID": false, "the same ID": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			well := o.observe()
+			o.edit("10.0.0.11", "file /var/lib/etcd/member delete")
+			o.world.Advance(time.Minute)
+			v := o.observe()
+			v.ClusterReports = well.ClusterReports // as another control plane tells it
+			if first := o.config.Nodes[0].Target; sameID {
+				e := v.Etcds[first]
+				e.ClusterID = well.Etcds[first].ClusterID
+				v.Etcds[first] = e
+			}
+			_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
+			wantFindings(t, diags, want)
+		})
+	}
+}
+
+// TestEtcdsAreDivided: where neither the state nor a majority says which etcd is the
+// cluster's, nothing is done by the word of one of them.
+func TestEtcdsAreDivided(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 0)
+	places(o.config)
+	v := o.observe()
+	second := o.config.Nodes[1].Target
+	e := v.Etcds[second]
+	e.ClusterID = "another"
+	v.Etcds[second], v.Recorded.Clusters["prod"].EtcdClusterID = e, ""
+	_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Control planes have different etcds", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp2"] (10.0.0.12): another`, "Nothing is changed on any host", "-replace='NODE'",
+	}})
+}
+
+// TestMembersWithoutDataInTheDark: members that have lost their data are found where
+// no quorum is left that could tell of them.
+func TestMembersWithoutDataInTheDark(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	places(o.config)
+	o.edit("10.0.0.12", "file /var/lib/etcd/member delete")
+	o.edit("10.0.0.13", "file /var/lib/etcd/member delete")
+	o.world.Advance(time.Minute)
+	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "taken without a quorum", "  kubewright etcd snapshot\n  kubewright etcd restore FILE"}}
+	other := lost
+	other.at, other.of = "main.hcl:13", `node.cp["cp3"]`
+	wantFindings(t, o.diagnose(), lost, other)
+}
+
+// TestMembershipFindings: nothing is planned that takes a control plane away from
+// an etcd which would lose its quorum, or of which nobody knows who its members are.
+func TestMembershipFindings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(*operator)
+		see   func(*topology.Fleet)
+		want  finding
+	}{
+		"two of three would be dead": {
+			func(o *operator) {
+				o.edit("10.0.0.12", "file /etc/kubernetes/manifests/etcd.yaml delete")
+				o.world.Advance(time.Minute)
+			}, nil,
+			finding{diag.Error, "Plan would lose quorum of etcd", "main.hcl:1", "cluster.prod", []string{
+				`Walking through the changes of membership of cluster "prod", one step cannot be made`, `node.cp["cp3"]/reset`, "The order would be: cp3 leaves", "Nothing is changed",
+			}},
+		},
+		"members are not known": {
+			func(*operator) {}, func(v *topology.Fleet) {
+				v.ClusterReports["prod"].Members, v.ClusterReports["prod"].EtcdUnobserved = nil, "10.0.0.11:2379: certificate signed by unknown authority"
+			},
+			finding{diag.Error, "Membership of etcd cannot be told", "main.hcl:1", "cluster.prod", []string{
+				`A control plane of cluster "prod" is to leave`, "10.0.0.11:2379: certificate signed by unknown authority. Nothing is changed. Bring API and etcd to answer first", "kubewright etcd restore",
+			}},
+		},
+		"somebody has given its member another address": {
+			func(*operator) {}, func(v *topology.Fleet) {
+				v.ClusterReports["prod"].Members = slices.Clone(v.ClusterReports["prod"].Members)
+				for i, m := range v.ClusterReports["prod"].Members {
+					if m.PeerURLs[0] == "https://10.0.0.13:2380" {
+						v.ClusterReports["prod"].Members[i].PeerURLs = []string{"https://192.0.2.13:2380"}
+					}
+				}
+			},
+			finding{diag.Error, "Etcd has the member at another address", "main.hcl:1", `node.cp["cp3"]`, []string{
+				`node.cp["cp3"] (10.0.0.13) is to leave, and etcd has no member at https://10.0.0.13:2380, but one of that name at https://192.0.2.13:2380`, "Nothing is changed", "--peer-urls=https://10.0.0.13:2380",
+			}},
+		},
+		"the API does not answer": {
+			func(*operator) {}, func(v *topology.Fleet) {
+				delete(v.ClusterReports, "prod")
+				v.ClusterErrors["prod"] = "connection refused"
+			},
+			finding{diag.Error, "Node cannot leave now", "main.hcl:1", "cluster.prod", []string{
+				`The API of cluster "prod" did not answer, so it is not known what runs on node.cp["cp3"]`, "Nothing is changed. Bring the API to answer first", "kubewright etcd restore",
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 0)
+			places(o.config)
+			c.spoil(o)
+			o.leave("cp3")
+			v := o.observe()
+			if c.see != nil {
+				c.see(v)
+			}
+			_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
+			wantFindings(t, diags, c.want)
+		})
+	}
+}
+
+// TestMembersDown: nothing is planned that restarts a member while another one is down
+// which no step brings back; a plan that brings it back, or takes it out, is made.
+func TestMembersDown(t *testing.T) {
+	t.Parallel()
+	const title = "Etcd has members that are down"
+	base := running(t, 3, 0, "1.35.8")
+	stranger := func(v *topology.Fleet) {
+		v.ClusterReports["prod"].Members = append(slices.Clone(v.ClusterReports["prod"].Members), state.EtcdMember{ID: "8e9e05c52164694d", Name: "old", PeerURLs: []string{"https://10.0.0.19:2380"}})
+	}
+	argument := func(o *operator) {
+		o.config.Clusters[0].Etcd.Args = append(o.config.Clusters[0].Etcd.Args, config.Arg{Name: "snapshot-count", Value: "20000"})
+	}
+	down := func(host string) func(*operator) {
+		return func(o *operator) {
+			argument(o)
+			o.edit(host, "file /etc/kubernetes/manifests/etcd.yaml delete")
+			o.world.Advance(time.Minute)
+		}
+	}
+	refused := func(step string) *finding {
+		return &finding{diag.Error, title, "main.hcl:1", "cluster.prod", []string{
+			`Members of the etcd of cluster "prod" are down, and nothing in this plan brings them back before this step:`, step + ": refused: ",
+			". Bring old back first", "a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it).", "Nothing is changed on any host.",
+		}}
+	}
+	for name, c := range map[string]struct {
+		change  func(*operator)
+		see     func(*topology.Fleet)
+		options planner.Options
+		want    *finding
+	}{
+		"an argument of etcd, beside a stranger": {argument, stranger, planner.Options{}, refused(`node.cp["cp1"]/etcd`)},
+		"an upgrade, beside a stranger": {func(o *operator) {
+			o.config.Clusters[0].KubernetesVersion = "1.36.3"
+			o.kubelets("1.36.3")
+		}, stranger, planner.Options{}, refused(`node.cp["cp1"]/etcd`)},
+		"a rotation, beside a stranger": {func(o *operator) { o.rotate = []topology.Rotation{rotationOf(t, "etcd-ca")} }, stranger, planner.Options{}, refused(`node.cp["cp1"]/etcd@trust-both`)},
+		"an argument of the API server, beside a stranger": {func(o *operator) {
+			o.config.Clusters[0].APIServer.Component.Args = append(o.config.Clusters[0].APIServer.Component.Args, config.Arg{Name: "audit-log-maxage", Value: "30"})
+		}, stranger, planner.Options{}, nil},
+		"one is brought back":              {down("10.0.0.12"), nil, planner.Options{}, nil},
+		"one is brought back for a target": {down("10.0.0.12"), nil, planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}}, nil},
+		"the target is what is down":       {down("10.0.0.12"), nil, planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp2")}}}, nil},
+		"one is taken out": {func(o *operator) {
+			down("10.0.0.12")(o)
+			o.config.Clusters[0].Upgrade.AllowDowntime = true
+			o.leave("cp2")
+		}, nil, planner.Options{}, nil},
+		"one is taken out while the endpoint moves and another one comes": {func(o *operator) {
+			down("10.0.0.12")(o)
+			o.leave("cp2")
+			o.config.Clusters[0].Upgrade.AllowDowntime, o.config.Clusters[0].ControlPlaneEndpoint = true, "moved.example.com:6443"
+			o.config.Nodes = append(o.config.Nodes, &config.Node{
+				Target: state.NodeKeyTarget("cp", "cp4"), Cluster: "prod", Role: config.ControlPlane, Address: "10.0.0.14", Connection: config.Connection{Type: "ssh"},
+			})
+			o.kubelets("1.35.8")
+		}, nil, planner.Options{}, nil},
+		"one is replaced": {func(o *operator) {
+			down("10.0.0.12")(o)
+			o.replace = []state.Target{state.NodeKeyTarget("cp", "cp2")}
+		}, nil, planner.Options{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			c.change(o)
+			if c.see == nil && c.want == nil && len(c.options.Targets) == 0 { // what is planned can be done
+				o.must(o.apply())
+				o.wantNothing()
+				return
+			}
+			v := o.observe()
+			if c.see != nil {
+				c.see(v)
+			}
+			_, diags := o.planOf(v, c.options)
+			if c.want != nil {
+				wantSaid(t, diags, *c.want)
+			} else {
+				wantNotSaid(t, diags, title)
+			}
+		})
+	}
+	t.Run("defragmentation", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		places(o.config)
+		v := o.observe()
+		stranger(v)
+		_, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
+		wantSaid(t, diags, *refused(`node.cp["cp2"]/etcd-defragment`))
+	})
+}
+
+// TestDefragmentFindings: etcd is looked after where it is ours and answers; what
+// of it is elsewhere is left alone, and named.
+func TestDefragmentFindings(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 0)
+	dark := func(err string) func(*topology.Fleet) {
+		return func(v *topology.Fleet) {
+			delete(v.ClusterReports, "prod")
+			if err != "" {
+				v.ClusterErrors["prod"] = err
+			}
+		}
+	}
+	silent := finding{diag.Error, "Etcd does not answer", "main.hcl:1", "cluster.prod", nil}
+	for name, c := range map[string]struct {
+		label string
+		see   func(*topology.Fleet)
+		want  finding
+	}{
+		"no such cluster": {"test", func(*topology.Fleet) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test". It has prod.`}}},
+		"somebody else's": {"prod", func(v *topology.Fleet) {
+			v.Config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}}
+		}, finding{diag.Error, "Etcd is not kubewright's", "main.hcl:1", "cluster.prod", []string{`The etcd of cluster "prod" is external`}}},
+		"the API is down": {"prod", dark("connection refused"), silent.saying(`Of cluster "prod" the members of etcd are not known: connection refused. Nothing was changed.`)},
+		"not there yet":   {"prod", dark(""), silent.saying("no control plane has an administrator's kubeconfig (/etc/kubernetes/admin.conf)")},
+		"etcd is down": {"prod", func(v *topology.Fleet) {
+			v.ClusterReports["prod"].Members, v.ClusterReports["prod"].EtcdUnobserved = nil, "context deadline exceeded"
+		}, silent.saying("context deadline exceeded")},
+		"a member is corrupt": {"prod", func(v *topology.Fleet) {
+			m := v.ClusterReports["prod"].Members[0]
+			m.Alarms = []string{planner.AlarmNoSpace, planner.AlarmCorrupt}
+			v.ClusterReports["prod"].Members = []state.EtcdMember{m}
+		}, finding{diag.Error, "Etcd has an alarm", "main.hcl:1", "cluster.prod", []string{
+			"host-10-0-0-11 NOSPACE, host-10-0-0-11 CORRUPT.", "etcdctl endpoint hashkv", "Until it is settled which data is right no member is defragmented",
+		}}},
+		"a member elsewhere": {"prod", func(v *topology.Fleet) {
+			v.ClusterReports["prod"].Members = append(v.ClusterReports["prod"].Members, state.EtcdMember{ID: "8e9e05c52164694d", PeerURLs: []string{"https://192.0.2.8:2380"}, Healthy: true})
+		}, finding{diag.Warning, "Etcd member is left alone", "main.hcl:1", "cluster.prod", []string{
+			"Member without a name (8e9e05c52164694d, https://192.0.2.8:2380) is on no control plane of the configuration", "etcdctl defrag",
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := o.copy(t).observe()
+			places(v.Config)
+			cl := *v.Config.Clusters[0]
+			v.Config = &config.Config{Clusters: []*config.Cluster{&cl}, Nodes: v.Config.Nodes}
+			c.see(v)
+			r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, c.label)
+			wantFindings(t, diags, c.want)
+			if c.want.severity == diag.Warning && len(r.Plan.Steps) != 2 { // and the snapshot before
+				t.Errorf("the member that is ours is left alone as well:\n%s", describe(r.Plan))
+			}
+		})
+	}
+}
+
+// TestNothingToRestoreInto: a snapshot brings no identity back.
+func TestNothingToRestoreInto(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/admin.conf"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 0)
+			places(o.config)
+			for _, n := range o.config.Nodes {
+				o.edit(n.Address, "file "+path+" delete")
+			}
+			_, diags := maintenance.Restore(o.observe(), planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
+			wantFindings(t, diags, finding{diag.Error, "Nothing to restore into", "main.hcl:1", "cluster.prod", []string{
+				`No control plane of cluster "prod" holds both its CA (/etc/kubernetes/pki/ca.crt) and /etc/kubernetes/admin.conf any more, and a snapshot holds neither`, "Nothing was changed",
+			}})
+			_, diags = maintenance.Restore(o.observe(), planner.Plan{}, maintenance.EtcdRestore{Cluster: "test"})
+			wantFindings(t, diags, finding{diag.Error, "Unknown cluster", "", "", []string{`no cluster "test"`}})
+		})
+	}
+}
+
+// TestRestoreBeginsWhereDataIs: the first member of a restored etcd is on a control plane
+// that was one, and not on a host that was only prepared to join.
+func TestRestoreBeginsWhereDataIs(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	for _, n := range o.config.Nodes {
+		o.edit(n.Address, "file /etc/kubernetes/manifests/etcd.yaml delete")
+	}
+	o.edit("10.0.0.11", "file /var/lib/etcd/member delete")
+	o.world.Advance(time.Minute)
+	r, diags := maintenance.Restore(o.observe(), planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
+	if diags.HasErrors() {
+		t.Fatal(printedFindings(diags))
+	}
+	var order []string
+	for _, s := range r.Plan.Steps {
+		if s.ID.Waypoint != "stop" {
+			order = append(order, s.Target.Key+"@"+s.ID.Waypoint)
+		}
+	}
+	if want := []string{"cp2@data", "cp2@start", "cp3@join", "cp1@join", "cp2@done"}; !slices.Equal(order, want) {
+		t.Errorf("the steps are %v, want %v", order, want)
+	}
+}
+
+// TestUnsoundPlan: what must not be carried out is no plan, and called a defect of
+// ours. Etcd has no two members at one address, and no configuration one node twice.
+func TestUnsoundPlan(t *testing.T) {
+	t.Parallel()
+	want := finding{diag.Error, "Plan is not sound", "", "", []string{`node.cp["cp1"]/etcd-`, "This is a defect of kubewright; nothing was changed", "report it"}}
+	o := founded(t, 1, 0)
+	v := o.observe()
+	v.ClusterReports["prod"].Members = append(v.ClusterReports["prod"].Members, v.ClusterReports["prod"].Members[0])
+	r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
+	wantFindings(t, diags, want)
+	if r.Plan != nil {
+		t.Error("there is a plan to defragment")
+	}
+	v = o.observe()
+	v.Config.Nodes = append(v.Config.Nodes, v.Config.Nodes[0])
+	r, diags = maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
+	wantFindings(t, diags, want, finding{diag.Warning, "What came after the snapshot is lost", "", "cluster.prod", []string{"good.db", "member.before-0123456789ab"}})
+	if r.Plan != nil {
+		t.Error("there is a plan to restore")
+	}
+}

@@ -1,0 +1,123 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+)
+
+// Check reports what no file can be made of: patches that do not fit,
+// component configurations that the component would not read; and addons that give what
+// kubewright keeps. It looks at the configuration alone and comes before anything else.
+// What is known to be wrong already is left aside.
+func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
+	v := &topology.Fleet{Config: withoutWrong(cfg, wrong)}
+	pki.Resolve(v)
+	var diags diag.Diagnostics
+	said := map[string]bool{}
+	for _, c := range v.Clusters {
+		diags = append(diags, objects.GivenTwice(c)...)
+		checked := map[config.Role]bool{}
+		for _, n := range c.Nodes {
+			// Nodes that have nothing of their own fit, or do not, as one.
+			if plain := provenance.Plain(n); plain && checked[n.Role] {
+				continue
+			} else if plain {
+				checked[n.Role] = true
+			}
+			err := kubeadm.Check(n.Input())
+			if err == nil || said[err.Error()] {
+				continue
+			}
+			said[err.Error()] = true
+			diags = append(diags, upgrade.Misfit(n, err))
+		}
+	}
+	return diags
+}
+
+// unchangeable refuses what cannot be done with the clusters as they are seen.
+func unchangeable(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	twin := upgrade.Variant(v)
+	for i, c := range v.Clusters {
+		if twin != nil {
+			diags = append(diags, steering(c, twin.Clusters[i])...)
+		}
+		diags = append(diags, upgrade.VersionChange(c)...)
+		diags = append(diags, upgrade.UnfitForKubelets(c)...)
+		diags = append(diags, upgrade.UnfitIgnored(c)...)
+		diags = append(diags, etcd.LostMembers(c)...)
+		diags = append(diags, etcd.RemovedMembers(c)...)
+		diags = append(diags, unseenDepartures(c)...)
+		diags = append(diags, lastServing(c)...)
+	}
+	return diags
+}
+
+// unseenDepartures refuses to take nodes out of a cluster that stays while its API
+// is silent: what runs on them is not known then, and nobody can be asked to
+// evict it, to keep budgets, or to count members of etcd.
+func unseenDepartures(c *topology.Cluster) diag.Diagnostics {
+	if c.Seen != nil || c.Founding {
+		return nil
+	}
+	var names []string
+	silent := ""
+	for _, l := range c.Fleet.Departures() {
+		if l.Cluster != c || l.Whole || !l.Acts() {
+			continue
+		}
+		names = append(names, l.Target.String())
+		if l.Report == nil {
+			silent = fmt.Sprintf(" A node whose host does not answer either stays out of the configuration meanwhile: with -%s, and without saying that its host is gone, the apply goes on without it.", topology.AllowUnreachableFlag)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Node cannot leave now", "The API of cluster %q did not answer, so it is not known what runs on %s, nobody can be asked to evict it, and etcd does not say who its members are. "+
+		"Nothing is changed. Bring the API to answer first, in an apply with the block as it was and without -%s; then take the node out.%s "+
+		"Where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.",
+		c.Label, strings.Join(names, ", "), topology.ReplaceFlag, silent).At(c.Source).For(c.Target)}
+}
+
+// lastServing refuses to take away the control planes that serve the API while
+// none that stays or comes does: nobody could finish, or put anything right.
+func lastServing(c *topology.Cluster) diag.Diagnostics {
+	if c.Seen == nil || c.Founding {
+		return nil
+	}
+	var leaving []string
+	for _, l := range c.Departing() {
+		if !l.HostGone {
+			leaving = append(leaving, l.Target.String())
+		}
+	}
+	var silent []string
+	for _, n := range c.ControlPlanes() {
+		if c.Fleet.Replaces(n.Target) {
+			continue
+		}
+		if n.Bootstraps() || c.ShowsReady(n.NodeName) {
+			return nil
+		}
+		silent = append(silent, n.Target.String())
+	}
+	if len(leaving) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("No API server would be left", "%s would leave cluster %q, and of those that stay no API server is ready: %s. "+
+		"Nothing is changed. One that has just started is within a minute: plan again then. "+
+		"What stays as it is has to be put right first, in an apply without the removal.",
+		strings.Join(leaving, ", "), c.Label, strings.Join(silent, ", ")).At(c.Source).For(c.Target)}
+}

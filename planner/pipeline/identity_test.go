@@ -1,0 +1,612 @@
+package pipeline_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// forgetAll has the state forget a cluster and nodes, as state rm does.
+func (o *operator) forgetAll(nodes ...*config.Node) {
+	o.t.Helper()
+	o.recorded.Clusters, o.recorded.Nodes = nil, maps.Clone(o.recorded.Nodes)
+	gone := []state.Target{state.ClusterTarget("prod")}
+	for _, n := range nodes {
+		delete(o.recorded.Nodes, n.Target)
+		gone = append(gone, n.Target)
+	}
+	o.recorded.Items = slices.DeleteFunc(o.recorded.Items, func(it state.Item) bool {
+		return it.Address.Target.Type == state.TypeAddon || slices.Contains(gone, it.Address.Target)
+	})
+}
+
+// know changes what the state has of the cluster.
+func (o *operator) know(change func(*state.RecordedCluster)) {
+	rec := *o.recorded.Clusters["prod"]
+	change(&rec)
+	o.recorded.Clusters = map[string]*state.RecordedCluster{"prod": &rec}
+}
+
+// knowCA has the state know the cluster by another CA.
+func (o *operator) knowCA(ca string) { o.know(func(c *state.RecordedCluster) { c.CA = ca }) }
+
+// strangeCA has a host seen with another CA.
+func strangeCA(v *topology.Fleet, n *config.Node) {
+	see(v, n, pkiDir+"ca.crt", func(f *state.FileReport) { f.Certificates[0].KeyDigest = strings.Repeat("f", 64) })
+}
+
+// mark changes what was seen of a host's mark.
+func mark(v *topology.Fleet, n *config.Node, change func(*state.Marks)) {
+	m := *v.Reports[n.Target].Marks
+	change(&m)
+	v.Reports[n.Target].Marks = &m
+}
+
+// TestAnotherCluster: what is seen to be another cluster than the state knows, or
+// a host of another one, is refused in whatever is planned.
+func TestAnotherCluster(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 1)
+	newer := finding{diag.Error, "Host was marked by a newer version", "main.hcl:13", `node.worker["w1"]`, []string{
+		"in /var/lib/kubewright, has format 2, and this version knows formats up to 1", "Nothing is changed on any host", "Update kubewright",
+	}}
+	for name, c := range map[string]struct {
+		spoil func(*operator, *topology.Fleet)
+		want  finding
+	}{
+		"the state has another CA": {
+			func(o *operator, _ *topology.Fleet) { o.knowCA(strings.Repeat("e", 64)) },
+			finding{diag.Error, "Cluster is another one", "main.hcl:1", "cluster.prod", []string{
+				`The state has cluster "prod" with the CA eeeeeeeeeeee, and node.cp["cp1"] (10.0.0.11) holds the CA`, "Nothing is changed on any host, and the state is left as it is", "kubewright state rm cluster.prod",
+			}},
+		},
+		"a control plane is of another one": {
+			func(o *operator, v *topology.Fleet) { strangeCA(v, o.config.Nodes[1]) },
+			finding{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.cp["cp2"]`, []string{
+				`node.cp["cp2"] (10.0.0.12) is marked as a node of cluster "prod", but it holds the CA ffffffffffff, which the cluster does not know: by node.cp["cp1"] that is`,
+				"Nothing is changed on any host", "kubeadm reset", "delete that file on the host",
+			}},
+		},
+		"a worker's mark is of another one": {
+			func(o *operator, v *topology.Fleet) {
+				see(v, o.config.Nodes[2], pkiDir+"ca.crt", func(f *state.FileReport) { *f = state.FileReport{} })
+				see(v, o.config.Nodes[2], "/etc/kubernetes/kubelet.conf", func(f *state.FileReport) { f.Kubeconfig = nil })
+				mark(v, o.config.Nodes[2], func(m *state.Marks) { m.ClusterCA = strings.Repeat("d", 64) })
+			},
+			finding{diag.Error, "Host belongs to another cluster", "main.hcl:13", `node.worker["w1"]`, []string{"it holds the CA dddddddddddd"}},
+		},
+		"a newer version marked a host": {
+			func(o *operator, v *topology.Fleet) {
+				mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Format = 2 })
+			}, newer,
+		},
+	} {
+		for how, change := range map[string]func(*topology.Fleet){
+			"apply": func(*topology.Fleet) {}, "destroy": func(v *topology.Fleet) { v.Destroy = true }, "refresh": func(v *topology.Fleet) { v.RefreshOnly = true },
+		} {
+			t.Run(how+", "+name, func(t *testing.T) {
+				t.Parallel()
+				o := base.copy(t)
+				places(o.config)
+				v := o.observe()
+				c.spoil(o, v)
+				change(v)
+				_, diags := o.planOf(v, planner.Options{})
+				wantFindings(t, diags, c.want)
+			})
+		}
+	}
+	t.Run("recover, a newer version marked a host", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		places(o.config)
+		o.recorded = nil
+		v := o.observe()
+		mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Format = 2 })
+		_, diags := record.Recover(v)
+		wantFindings(t, diags, newer)
+	})
+}
+
+// TestNewerMarkOfALeaver: a host whose block is gone is not reset either by a
+// version that does not know what is to be put back there.
+func TestNewerMarkOfALeaver(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	w := o.config.Nodes[1]
+	places(o.config)
+	o.leave(w.Target.Key)
+	v := o.observe()
+	mark(v, w, func(m *state.Marks) { m.Format = 2 })
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Host was marked by a newer version", "", `node.worker["w1"]`, []string{"10.0.0.21"}})
+}
+
+// TestOlderMarks: marks of older versions, without a format or a CA, are accepted.
+func TestOlderMarks(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	v := o.observe()
+	for _, n := range o.config.Nodes {
+		mark(v, n, func(m *state.Marks) { m.Format, m.ClusterCA = 0, "" })
+	}
+	r, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	if !r.Plan.Empty() {
+		t.Errorf("there is something to do:\n%s", describe(r.Plan))
+	}
+}
+
+// TestAnotherEtcd: an etcd that the state does not know is refused, and what the
+// text says lets it be known.
+func TestAnotherEtcd(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 1)
+	places(o.config)
+	was := o.recorded.Clusters["prod"].EtcdClusterID
+	o.know(func(c *state.RecordedCluster) { c.EtcdClusterID = "deadbeef" })
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd is another one", "main.hcl:1", "cluster.prod", []string{
+		`The etcd that answers for cluster "prod" is ` + was + ", and that of the state deadbeef", "Nothing is changed on any host, and the state is left as it is",
+		"kubewright etcd restore FILE", "kubewright state rm cluster.prod",
+	}})
+	v := o.observe()
+	v.Destroy = true
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	o.wantKnownAgain()
+	if now := o.recorded.Clusters["prod"].EtcdClusterID; now != was {
+		t.Errorf("the state has the etcd %s, want %s", now, was)
+	}
+}
+
+// wantKnownAgain has the state forget the whole cluster, and wants it known again
+// by an apply that changes nothing on its hosts.
+func (o *operator) wantKnownAgain() {
+	o.t.Helper()
+	o.forgetAll(o.config.Nodes...)
+	before := o.listings()
+	o.must(o.apply())
+	o.wantNothing()
+	if after := o.listings(); after != before {
+		o.t.Error("hosts were changed")
+	}
+}
+
+// TestAnotherCAIsKnownAgain: what is said of a CA that was replaced by hand works.
+func TestAnotherCAIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 1)
+	was := o.recorded.Clusters["prod"].CA
+	o.knowCA(strings.Repeat("e", 64))
+	if _, err := o.planShown(); err == nil {
+		t.Fatal("there is a plan")
+	}
+	o.wantKnownAgain()
+	if now := o.recorded.Clusters["prod"].CA; now != was {
+		t.Errorf("the state has the CA %s, want %s", now, was)
+	}
+}
+
+// TestMarksNameTheCA: every host's mark says by which CA it is part of its cluster,
+// and after a rotation which one that has replaced: a copy of the state from before
+// is of the same cluster.
+func TestMarksNameTheCA(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 1)
+	was := o.recorded.Clusters["prod"].CA
+	o.wantMarked(was, nil)
+	o.rotate = []topology.Rotation{rotationOf(t, "ca")}
+	o.must(o.apply())
+	o.wantNothing()
+	now := o.recorded.Clusters["prod"].CA
+	if now == was {
+		t.Fatal("the CA is still the old one")
+	}
+	o.wantMarked(now, []string{was})
+	o.knowCA(was)
+	o.wantNothing()
+	o.knowCA(strings.Repeat("e", 64))
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster is another one") {
+		t.Errorf("another cluster's state is taken: %v", err)
+	}
+}
+
+func (o *operator) wantMarked(ca string, former []string) {
+	o.t.Helper()
+	for _, n := range o.config.Nodes {
+		if m := o.observe().Reports[n.Target].Marks; m.ClusterCA != ca || !slices.Equal(m.FormerCAs, former) {
+			o.t.Errorf("the mark of %s says %s, before that %v, want %s and %v", n.Target, m.ClusterCA, m.FormerCAs, ca, former)
+		}
+	}
+}
+
+// TestNothingIsFoundedBesideACluster: with the state and all control planes gone,
+// workers that are still part of a cluster keep another one from being founded,
+// until what the text says is done.
+func TestNothingIsFoundedBesideACluster(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 2)
+	places(base.config)
+	refused := finding{diag.Error, "Hosts still belong to a cluster", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp1"] (10.0.0.11) holds nothing of cluster "prod", so that it would be founded anew`,
+		`node.worker["w1"] (10.0.0.21): CA `, `node.worker["w2"] (10.0.0.22): CA `, "Nothing is changed on any host", "kubewright etcd restore",
+	}}
+	t.Run("workers that the state knows", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.forgetAll(o.config.Nodes[0])
+		o.edit("10.0.0.11", "reinstall")
+		wantFindings(t, o.diagnose(), refused.saying("give its hosts back, and apply again:\n\n  kubewright destroy"))
+		o.destroy = true
+		o.must(o.apply())
+		o.destroy = false
+		o.must(o.apply())
+		o.wantNothing()
+	})
+	t.Run("workers that it does not know", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.forgetAll(o.config.Nodes...)
+		o.edit("10.0.0.11", "reinstall")
+		wantFindings(t, o.diagnose(), refused.saying("clean each of these hosts (kubeadm reset), and plan again."))
+		for _, address := range []string{"10.0.0.21", "10.0.0.22"} {
+			o.kubeadmReset(address)
+		}
+		o.must(o.apply())
+		o.wantNothing()
+	})
+}
+
+// kubeadmReset takes away what kubeadm reset does, as far as it tells.
+func (o *operator) kubeadmReset(address string) {
+	o.t.Helper()
+	o.edit(address, "unit kubelet.service stop", "file /etc/kubernetes/kubelet.conf delete", "file /etc/kubernetes/pki delete",
+		"file /var/lib/kubelet/config.yaml delete", "file /var/lib/kubelet/pki delete")
+}
+
+// TestFoundingGoesOnBesideItsOwn: hosts that an earlier run has brought the CA to
+// keep nobody from going on.
+func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(2, 1))
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "control-plane" && s.Target == o.config.Nodes[1].Target {
+			return errors.New("interrupted")
+		}
+		return nil
+	}
+	if err := o.apply(); err == nil {
+		t.Fatal("nothing stopped it")
+	}
+	o.around = nil
+	o.must(o.apply())
+	o.wantNothing()
+	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
+}
+
+// TestFoundingIsBegunAgain: a founding that was cut short behind the CA, and whose
+// host was cleaned by hand, is begun again with another CA, and is complete then.
+func TestFoundingIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "control-plane" {
+			return errors.New("interrupted")
+		}
+		return nil
+	}
+	if err := o.apply(); err == nil {
+		t.Fatal("nothing stopped it")
+	}
+	o.around = nil
+	o.recordSeen()
+	was := o.recorded.Clusters["prod"]
+	if was == nil || was.CA == "" || was.Version != "" {
+		t.Fatalf("the state has %+v, want a CA and no version", was)
+	}
+	o.edit("10.0.0.11", "file /etc/kubernetes delete")
+	o.must(o.apply())
+	o.wantNothing()
+	if now := o.recorded.Clusters["prod"]; now.CA == was.CA || now.Version == "" {
+		t.Errorf("the state has %+v, want another CA than %s and a version", now, was.CA)
+	}
+	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
+}
+
+// recordSeen writes down what is seen, as the command does also behind an apply that
+// has failed.
+func (o *operator) recordSeen() {
+	o.t.Helper()
+	_, err := o.planShown()
+	o.must(err)
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: record.Record(o.view, o.result)}}
+	o.must(o.fold())
+}
+
+// TestStrayLeavers: a host that is part of another cluster by now is not given back,
+// whether its block goes away or that of the whole cluster.
+func TestStrayLeavers(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 1)
+	places(base.config)
+	refused := finding{diag.Error, "Host belongs to another cluster", "", `node.worker["w1"]`, []string{
+		`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and its host to be given back, but it holds the CA ffffffffffff`,
+		"Nothing is changed on any host", "kubeadm reset", `kubewright state rm 'node.worker["w1"]'`,
+	}}
+	for how, leave := range map[string]func(*operator){
+		"its block is gone":             func(o *operator) { o.leave("w1") },
+		"the block of all is gone":      func(o *operator) { o.config = nothing() },
+		"the control planes are silent": func(o *operator) { o.config = nothing(); o.allowUnreachable = true },
+	} {
+		for what, join := range map[string]func(*topology.Fleet, *config.Node){
+			"with our mark": func(v *topology.Fleet, n *config.Node) { strangeCA(v, n) },
+			"without it":    func(v *topology.Fleet, n *config.Node) { strangeCA(v, n); v.Reports[n.Target].Marks = nil },
+			"its file of the CA is gone": func(v *topology.Fleet, n *config.Node) {
+				see(v, n, pkiDir+"ca.crt", func(f *state.FileReport) { *f = state.FileReport{} })
+				see(v, n, "/etc/kubernetes/kubelet.conf", func(f *state.FileReport) {
+					f.Kubeconfig = &state.KubeconfigInfo{CAs: []state.CertificateInfo{{KeyDigest: strings.Repeat("f", 64)}}}
+				})
+			},
+		} {
+			t.Run(how+", "+what, func(t *testing.T) {
+				t.Parallel()
+				o := base.copy(t)
+				planes := o.config.Nodes[:2]
+				w := o.config.Nodes[2]
+				leave(o)
+				v := o.observe()
+				if o.allowUnreachable {
+					for _, n := range planes {
+						delete(v.Reports, n.Target)
+					}
+				}
+				_, diags := o.planOf(v, planner.Options{})
+				wantFindings(t, diags)
+				join(v, w)
+				_, diags = o.planOf(v, planner.Options{})
+				if o.allowUnreachable { // the flag leaves such a worker out as well
+					wantFindings(t, diags, finding{diag.Warning, refused.summary, "", refused.of, []string{"is left out of this plan, by -allow-unreachable"}})
+					return
+				}
+				wantFindings(t, diags, refused)
+				o.recorded.Nodes = maps.Clone(o.recorded.Nodes)
+				delete(o.recorded.Nodes, w.Target)
+				_, diags = o.planOf(v, planner.Options{})
+				wantFindings(t, diags)
+			})
+		}
+	}
+}
+
+// blankHost has a host seen as a machine on which nobody has done anything.
+func blankHost(v *topology.Fleet, n *config.Node) {
+	r := *v.Reports[n.Target]
+	r.Marks, r.Files, r.Units = nil, map[string]state.FileReport{}, map[string]state.UnitReport{}
+	v.Reports[n.Target] = &r
+}
+
+// TestLeaversOnOtherHosts: a host that is not the one which joined is not given back,
+// whatever is on it: its address was given to another machine, or leads to another node.
+func TestLeaversOnOtherHosts(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 2)
+	places(base.config)
+	w1, w2 := base.config.Nodes[2], base.config.Nodes[3]
+	other := func(v *topology.Fleet) { v.Reports[w1.Target].Facts.MachineID = strings.Repeat("b", 32) }
+	etcd := func(v *topology.Fleet) {
+		v.Reports[w1.Target].Files["/var/lib/etcd/member"] = state.FileReport{Exists: true, Type: "directory"}
+	}
+	machine := func(says ...string) finding {
+		return finding{diag.Error, "Host is another machine", "", w1.Target.String(), append(says,
+			`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and its host has the machine id bbbbbbbbbbbb and no mark of kubewright's`, "Nothing is changed on any host")}
+	}
+	for name, tt := range map[string]struct {
+		see  func(*topology.Fleet)
+		want []finding
+	}{
+		"it is the one":                {func(*topology.Fleet) {}, nil},
+		"its machine id was made anew": {other, nil},
+		"another one, with nothing on it": {func(v *topology.Fleet) { other(v); blankHost(v, w1) }, []finding{
+			machine(`-forget-unreachable='node.worker["w1"]'`, "unreachable = true"),
+		}},
+		"another one, with an etcd of somebody's": {func(v *topology.Fleet) { other(v); blankHost(v, w1); etcd(v) }, []finding{
+			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
+		}},
+		"another one, joined by hand": {func(v *topology.Fleet) { other(v); v.Reports[w1.Target].Marks = nil }, []finding{
+			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
+		}},
+		"a control plane by now": {func(v *topology.Fleet) {
+			v.Reports[w1.Target].Files["/etc/kubernetes/manifests/kube-apiserver.yaml"] = state.FileReport{Exists: true}
+		}, []finding{{
+			diag.Error, "Host is a control plane", "", w1.Target.String(),
+			[]string{`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and is a worker to the state, but its host runs an API server`, "Nothing is changed on any host", `kubewright state rm 'node.worker["w1"]'`},
+		}}},
+		"that of another node": {func(v *topology.Fleet) { v.Reports[w1.Target] = v.Reports[w2.Target] }, []finding{{
+			diag.Error, "Host is another node", "", w1.Target.String(),
+			[]string{`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and the host at its address is marked as node.worker["w2"]`, "Nothing is changed on any host", "kubewright state rm"},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			o.leave("w1")
+			v := o.observe()
+			r := *v.Reports[w1.Target]
+			v.Reports[w1.Target] = &r
+			tt.see(v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, tt.want...)
+		})
+	}
+}
+
+// TestGivenBackAlready: a state that is older than the leave of a node still has it. Its
+// host shows that it was given back, and what is there now is nobody's to take away.
+func TestGivenBackAlready(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 1)
+	w1 := base.config.Nodes[1]
+	for name, leave := range map[string]func(*operator){
+		"its block is gone": func(o *operator) { o.leave("w1") },
+		"everything goes":   func(o *operator) { o.destroy = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			leave(o)
+			v := o.observe()
+			blankHost(v, w1)
+			res, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags)
+			for _, s := range res.Plan.Steps {
+				if s.Target == w1.Target && slices.ContainsFunc(s.Operations, planner.IsHostOperation) {
+					t.Errorf("something is done on its host:\n%s", describe(res.Plan))
+				}
+			}
+			// As long as a kubelet runs there it is not given back.
+			v.Reports[w1.Target].Units["kubelet.service"] = state.UnitReport{Exists: true, Active: "active"}
+			res, diags = o.planOf(v, planner.Options{})
+			wantFindings(t, diags)
+			if !slices.ContainsFunc(res.Plan.Steps, func(s planner.Step) bool {
+				return s.Target == w1.Target && slices.ContainsFunc(s.Operations, planner.IsHostOperation)
+			}) {
+				t.Errorf("nothing stops its kubelet:\n%s", describe(res.Plan))
+			}
+		})
+	}
+}
+
+// TestDestroyOnOtherHosts: with a cluster goes what is left of it. On a machine that
+// has taken the place of a host nothing is, and nothing is done there.
+func TestDestroyOnOtherHosts(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	w1 := o.config.Nodes[1]
+	o.destroy = true
+	v := o.observe()
+	r := *v.Reports[w1.Target]
+	r.Facts.MachineID = strings.Repeat("b", 32)
+	v.Reports[w1.Target] = &r
+	blankHost(v, w1)
+	res, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	for _, s := range res.Plan.Steps {
+		if s.Target == w1.Target && len(s.Operations) > 0 {
+			t.Errorf("on another machine something is done:\n%s", describe(res.Plan))
+		}
+	}
+	if !slices.ContainsFunc(res.Plan.Resources, func(r planner.ResourceChange) bool { return r.Target == w1.Target && r.Action == planner.Delete }) {
+		t.Error("the node is not counted as destroyed")
+	}
+}
+
+// TestAcceptedHostWithData: a new machine was accepted for a node, and it holds data that
+// is of no cluster which anybody knows.
+func TestAcceptedHostWithData(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	w1 := o.config.Nodes[3]
+	o.replace = []state.Target{w1.Target}
+	v := o.observe()
+	v.AcceptNewHost = v.Replace
+	r := *v.Reports[w1.Target]
+	r.Facts.MachineID = strings.Repeat("b", 32)
+	v.Reports[w1.Target] = &r
+	blankHost(v, w1)
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	v.Reports[w1.Target].Files["/var/lib/etcd/member"] = state.FileReport{Exists: true, Type: "directory"}
+	_, diags = o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Host is another machine", "", w1.Target.String(), []string{"Nothing is changed on any host", "kubeadm reset"}})
+}
+
+// TestStrayReplaced: nor is a node replaced on such a host, which would be reset first.
+func TestStrayReplaced(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for _, i := range []int{1, 3} {
+		n := base.config.Nodes[i]
+		for what, see := range map[string]func(*topology.Fleet){
+			"the machine that joined": func(*topology.Fleet) {},
+			"another machine": func(v *topology.Fleet) {
+				v.AcceptNewHost = v.Replace
+				v.Reports[n.Target].Facts.MachineID = strings.Repeat("b", 32)
+				v.Reports[n.Target].Marks = nil
+			},
+		} {
+			t.Run(n.Target.String()+", "+what, func(t *testing.T) {
+				t.Parallel()
+				o := base.copy(t)
+				o.replace = []state.Target{n.Target}
+				v := o.observe()
+				see(v)
+				_, diags := o.planOf(v, planner.Options{})
+				wantFindings(t, diags)
+				v = o.observe()
+				see(v)
+				strangeCA(v, n)
+				_, diags = o.planOf(v, planner.Options{})
+				wantFindings(t, diags, finding{diag.Error, "Host belongs to another cluster", "", n.Target.String(), []string{
+					`is to leave cluster "prod", and to join anew on the same host, but it holds the CA ffffffffffff`,
+					"Nothing is changed on any host", "take another host for the node", "kubeadm reset",
+				}})
+			})
+		}
+	}
+}
+
+// TestDestroyOfAnEmptiedSeat: a destroy looks whose the hosts are also when nothing is
+// left on the control plane that would tell.
+func TestDestroyOfAnEmptiedSeat(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	places(o.config)
+	o.destroy = true
+	o.edit("10.0.0.11", "file /etc/kubernetes delete", "file /var/lib/etcd delete")
+	v := o.observe()
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	strangeCA(v, o.config.Nodes[1])
+	_, diags = o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.worker["w1"]`, []string{
+		"it holds the CA ffffffffffff, which the cluster does not know: by the state that is " + o.recorded.Clusters["prod"].CA[:12], "kubeadm reset",
+	}})
+}
+
+// TestCutShortRotationIsTakenApart: wherever a rotation was cut short, its hosts are
+// the cluster's, in a destroy and when the block of the cluster is gone.
+func TestCutShortRotationIsTakenApart(t *testing.T) {
+	t.Parallel()
+	begin := founded(t, 2, 1)
+	begin.rotate = []topology.Rotation{rotationOf(t, "ca")}
+	_, err := begin.plan()
+	begin.must(err)
+	first, last, _ := begin.copy(t).effects()
+	for n, done := range crashes(t, first, last, 5) {
+		o := begin.copy(t)
+		crashOnce(o, n, done)
+		o.rotate, o.destroy = nil, true
+		o.wantFree(n)
+		o.edit("10.0.0.11", "file /etc/kubernetes delete", "file /var/lib/etcd delete")
+		o.wantFree(n)
+		o.destroy, o.config = false, nothing()
+		o.wantFree(n)
+	}
+}
+
+// wantFree wants no host to be taken for one of another cluster.
+func (o *operator) wantFree(n int) {
+	o.t.Helper()
+	if d := o.diagnose(); d.HasErrors() {
+		o.t.Errorf("after a crash at effect %d:\n%s", n, printedFindings(d))
+	}
+}

@@ -1,0 +1,51 @@
+package pipeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// TestJoinsWithoutQuorum: where one of three is what is left of a cluster, the others do
+// not join an etcd that has lost its quorum: it is said how it gets one again.
+func TestJoinsWithoutQuorum(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	o.edit("10.0.0.12", "power off")
+	o.destroy, o.allowUnreachable = true, true
+	o.must(o.apply())
+	o.destroy, o.allowUnreachable = false, false
+	o.edit("10.0.0.12", "power on")
+	places(o.config)
+	for range 2 {
+		wantFindings(t, o.diagnose(), finding{diag.Error, "Control plane cannot join now", "main.hcl:1", "cluster.prod", []string{
+			`node.cp["cp1"], node.cp["cp3"] would join cluster "prod"`, "Nothing is changed on any host", "kubewright etcd restore FILE",
+		}})
+		o.world.Advance(time.Hour) // it does not come back by itself
+	}
+}
+
+// TestJoinsBehindRepair: a plan that brings the API back lets control planes join behind
+// that, as one does whose apply was cut short.
+func TestJoinsBehindRepair(t *testing.T) {
+	t.Parallel()
+	for name, edits := range map[string][]string{
+		"API server stopped": {"file /etc/kubernetes/manifests/kube-apiserver.yaml delete"},
+		"kubelet disabled":   {"unit kubelet disable", "power reboot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 1, 0)
+			o.config = cluster(3, 0)
+			o.edit("10.0.0.11", edits...)
+			o.must(o.apply())
+			if o.view.ClusterReports["prod"] == nil {
+				o.t.Error("the API does not answer")
+			}
+			o.must(o.apply())
+			o.wantNothing()
+			o.wantVoters(3)
+		})
+	}
+}

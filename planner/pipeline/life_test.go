@@ -1,0 +1,546 @@
+package pipeline_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// operator plans and applies over a simulated world, with the state in memory.
+type operator struct {
+	t        testing.TB
+	world    *sim.World
+	config   *config.Config
+	recorded *state.State
+	journal  []state.Entry
+	token    int64
+	destroy  bool
+	// allowUnreachable is the flag.
+	allowUnreachable bool
+	allowOlder       bool
+	// replace, accept and forget are the flags of those names.
+	replace, accept, forget []state.Target
+	// rotate are what else -replace names.
+	rotate []topology.Rotation
+	// around is called before each step.
+	around func(*planner.Step) error
+	// meanwhile is called when a step looks at its gates again.
+	meanwhile func(*planner.Step)
+	view      *topology.Fleet
+	result    topology.Result
+	// said is what the last plan said.
+	said diag.Diagnostics
+	// artifacts is the folder of artifacts.
+	artifacts string
+	// parallelism is how many steps run at once; one when it is 0.
+	parallelism int
+}
+
+func newOperator(t testing.TB, cfg *config.Config) *operator {
+	t.Helper()
+	w := sim.New(1, sim.DefaultProfile())
+	w.PodHash = kubeadm.StaticPodHash
+	return &operator{t: t, world: w, config: cfg}
+}
+
+func (o *operator) host(_ context.Context, t state.Target) (providers.Host, error) {
+	for _, n := range o.config.Nodes {
+		if n.Target == t {
+			return o.world.Host(n.Address), nil
+		}
+	}
+	was := o.recorded.Nodes[t]
+	return o.world.Host(cmp.Or(was.Connection.Get("host").AsString(), was.Address)), nil
+}
+
+// observe looks at every host, and at the API through the first that has it.
+func (o *operator) observe() *topology.Fleet {
+	ctx := context.Background()
+	v := &topology.Fleet{
+		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, AllowUnreachable: o.allowUnreachable, AllowOlderState: o.allowOlder, ObservedAt: o.world.Now(),
+		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
+		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
+	}
+	v.Replace, v.AcceptNewHost, v.ForgetUnreachable, v.Rotate = o.replace, o.accept, o.forget, o.rotate
+	for t, q := range observe.Queries(o.config, o.recorded) {
+		h, _ := o.host(ctx, t)
+		r, err := h.Observe(ctx, q)
+		if err != nil {
+			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error(), Answered: errors.Is(err, providers.ErrAuth)}
+			continue
+		}
+		v.Reports[t] = r
+	}
+	o.observeCluster(ctx, v)
+	return v
+}
+
+func (o *operator) observeCluster(ctx context.Context, v *topology.Fleet) {
+	for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+		r := v.Reports[n.Target]
+		if r == nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() {
+			continue
+		}
+		h := o.world.Host(n.Address)
+		if client, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
+			if id, err := client.Identity(ctx); err == nil {
+				v.Etcds[n.Target] = id
+			}
+		}
+		if v.ClusterReports["prod"] != nil {
+			continue
+		}
+		api, err := sim.Access{}.API(ctx, h, config.JoinHostPort(n.Address, 6443))
+		if err != nil {
+			v.ClusterErrors["prod"] = err.Error()
+			continue
+		}
+		q := observe.ClusterQuery(o.config, o.recorded, "prod", o.replace...)
+		q.TokenSecrets = rotation.AsksForTokens(o.config, "prod", o.rotate, r)
+		report, err := api.Observe(ctx, q)
+		if err != nil {
+			v.ClusterErrors["prod"] = err.Error()
+			continue
+		}
+		if client, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
+			report.Members, report.EtcdClusterID, _ = client.Members(ctx)
+		}
+		v.ClusterReports["prod"] = report
+	}
+}
+
+// plan observes and plans.
+func (o *operator) plan() (*planner.Plan, error) {
+	o.view = o.observe()
+	if o.recorded != nil {
+		o.view.Key = state.NewKey(o.recorded.FingerprintKey)
+	}
+	r, diags := pipeline.Plan(o.view, planner.Plan{}, planner.Options{})
+	o.said = diags
+	if diags.HasErrors() {
+		i := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
+		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
+	}
+	o.result = r
+	return r.Plan, errors.Join(together(r.Plan), priced(o.view, r.Plan))
+}
+
+// planShown is plan, whose findings are held as they are said.
+func (o *operator) planShown() (*planner.Plan, error) {
+	o.t.Helper()
+	p, err := o.plan()
+	show(o.t, o.said...)
+	return p, err
+}
+
+// Append keeps the journal until it is folded.
+func (o *operator) Append(e state.Entry) error {
+	o.journal = append(o.journal, e)
+	return nil
+}
+
+// fold brings the journal into the state.
+func (o *operator) fold() error {
+	st, err := statefile.Fold(o.recorded, o.journal)
+	if err == nil {
+		o.recorded, o.journal = st, nil
+	}
+	return err
+}
+
+// apply plans and executes once, and records what is seen afterwards.
+func (o *operator) apply() error {
+	if _, err := o.plan(); err != nil {
+		return err
+	}
+	return o.carryOut()
+}
+
+// carryOut executes what was planned last, and records what is seen afterwards.
+func (o *operator) carryOut() error {
+	if o.recorded == nil {
+		o.recorded = &state.State{FormatVersion: 1, Lineage: "l1", FingerprintKey: "k1"}
+	}
+	o.token++
+	v, desired := o.view, o.result.Desired
+	perf := &providers.Performer{
+		Host: o.host, Access: sim.Access{}, Issuer: sim.Issuer{}, Clock: o.world.Clock(),
+		Seat: func(t state.Target) (providers.Seat, error) {
+			h, _ := o.host(context.Background(), t)
+			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443), Folder: o.config.Clusters[0].Certificates.Dir}, nil
+		},
+		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil },
+		Snapshots: o.t.TempDir(),
+		Gates: func(ctx context.Context, s *planner.Step) error {
+			if o.meanwhile != nil {
+				o.meanwhile(s)
+			}
+			return o.gates(ctx, s)
+		},
+		Content: func(_ context.Context, s state.Sensitive) (state.Secret, error) {
+			return pipeline.Reveal(v, desired, s)
+		},
+	}
+	defer perf.Close()
+	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: fmt.Sprint("run ", o.token), Token: o.token, Parallelism: max(o.parallelism, 1), Heartbeat: -1})
+	if err := errors.Join(err, o.fold()); err != nil {
+		return err
+	}
+	if !out.OK() {
+		for _, s := range out.Steps {
+			if s.Err != nil {
+				return fmt.Errorf("%s: %w", s.Step, s.Err)
+			}
+		}
+	}
+	o.replace, o.accept, o.forget, o.rotate = nil, nil, nil, nil
+	if o.destroy {
+		return nil
+	}
+	if _, err := o.plan(); err != nil {
+		return err
+	}
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: record.Record(o.view, o.result)}}
+	if err := o.fold(); err != nil {
+		return err
+	}
+	return o.allSeen()
+}
+
+// allSeen wants every step seen to be done where nothing is left to do, and everybody
+// has answered.
+func (o *operator) allSeen() error {
+	dark := len(o.view.Unobserved)+len(o.view.ClusterErrors) > 0
+	for _, c := range o.config.Clusters {
+		r := o.view.ClusterReports[c.Label]
+		dark = dark || c.Etcd.External == nil && (r == nil || r.Members == nil)
+	}
+	if len(o.result.Open) == 0 && !dark && len(o.recorded.Unseen) > 0 {
+		return fmt.Errorf("nothing is left to do, and nobody has seen %v", o.recorded.Unseen)
+	}
+	return nil
+}
+
+// runner joins executor and performer as the command does.
+type runner struct {
+	o *operator
+	p *providers.Performer
+	// desired are the items that the plan rests on.
+	desired *state.Snapshot
+}
+
+func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
+	if r.o.around != nil {
+		if err := r.o.around(s); err != nil {
+			return executor.Result{}, err
+		}
+	}
+	if err := r.o.gates(ctx, s); err != nil {
+		return executor.Result{}, err
+	}
+	learned := record.Identify(r.o.view, s)
+	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
+		out, ok := run.Outputs.Lookup(p)
+		return providers.Output(out), ok
+	}}, providers.Progress{
+		Begin: func(op, count int) error {
+			e := executor.OpEvent{Kind: executor.OpBegin, Op: op, Count: count, Learned: learned}
+			learned = state.Learned{}
+			return report(e)
+		},
+		Done: func(op, count int) error {
+			return report(executor.OpEvent{Kind: executor.OpDone, Op: op, Count: count})
+		},
+	})
+	res := executor.Result{Outputs: map[string]executor.Output{}}
+	for k, v := range outputs {
+		res.Outputs[k] = executor.Output(v)
+	}
+	if err == nil {
+		res.Learned = objects.Learned(s, r.desired)
+	}
+	return res, err
+}
+
+// gates are those of a step about etcd, or about workers that are down.
+func (o *operator) gates(ctx context.Context, s *planner.Step) error {
+	if slices.Contains(s.Gates, planner.WorkersGate) {
+		if err := o.roomToTurn(ctx, s); err != nil {
+			return err
+		}
+	}
+	if len(o.config.Clusters) == 0 || o.config.Clusters[0].Etcd.External != nil || !slices.Contains(s.Gates, planner.QuorumGate) && !slices.Contains(s.Gates, planner.DowntimeGate) {
+		return nil
+	}
+	return o.quorum(ctx, s)
+}
+
+// roomToTurn is the gate about workers, evaluated as the command does: one that has just
+// joined gets a moment to become Ready.
+func (o *operator) roomToTurn(ctx context.Context, s *planner.Step) error {
+	var last error
+	for range 5 {
+		now := topology.Fleet{Reports: o.view.Reports, ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{}}
+		if o.observeCluster(ctx, &now); now.ClusterReports["prod"] == nil {
+			return fmt.Errorf("the API does not tell its nodes: %v", now.ClusterErrors)
+		}
+		if last = drain.CheckMaxUnavailable(o.view, s, now.ClusterReports["prod"].Nodes, nil); last == nil {
+			return nil
+		}
+		o.world.Advance(10 * time.Second)
+	}
+	return last
+}
+
+// quorum is the gate of that name, evaluated as the command does: a member that
+// has just been started gets a moment to answer.
+func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
+	last := errors.New("no control plane answers for etcd")
+	const tries = 240
+	for try := range tries {
+		var members []state.EtcdMember
+		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+			client, err := sim.Access{}.Etcd(ctx, o.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir)
+			if err != nil {
+				continue
+			}
+			if members, _, err = client.Members(ctx); err != nil {
+				last = err
+			} else if last = planner.QuorumAllows(s, o.view.PeerURL(s.Target), members); last == nil {
+				return nil
+			} else {
+				break
+			}
+		}
+		if etcd.StartsMember(s, members) {
+			down := etcd.MemberDown
+			if try == tries-1 {
+				down = etcd.MemberExits
+			}
+			h, _ := o.host(ctx, s.Target)
+			if r, err := h.Observe(ctx, etcd.MemberQuery(o.config.Clusters[0])); err == nil && down(o.view, s.Target, r) {
+				return nil
+			}
+		}
+		o.world.Advance(500 * time.Millisecond)
+	}
+	return last
+}
+
+// describe prints what a plan would change.
+func describe(p *planner.Plan) string {
+	var b strings.Builder
+	for _, c := range p.Changes {
+		fmt.Fprintf(&b, "%s %s (%s)\n", c.Action, c.Address, c.Reason)
+		for _, a := range c.Attributes {
+			before, _ := a.Before.MarshalJSON()
+			after, _ := a.After.MarshalJSON()
+			fmt.Fprintf(&b, "    %s: %s -> %s\n", a.Path, before, after)
+		}
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "step %s\n", s.ID)
+	}
+	return b.String()
+}
+
+func (o *operator) wantNothing() {
+	o.t.Helper()
+	p, err := o.plan()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if !p.Empty() {
+		o.t.Fatalf("there is something left to do:\n%s", describe(p))
+	}
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{1, 0}, {3, 2}} {
+		t.Run(fmt.Sprintf("%d+%d", size[0], size[1]), func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(size[0], size[1]))
+			if err := o.apply(); err != nil {
+				t.Fatal(err)
+			}
+			o.wantNothing()
+			o.destroy = true
+			if err := o.apply(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func (o *operator) must(err error) {
+	o.t.Helper()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *operator) listings() string {
+	var b strings.Builder
+	for _, n := range o.config.Nodes {
+		fmt.Fprintf(&b, "== %s\n%s", n.Address, o.world.Listing(n.Address))
+	}
+	return b.String()
+}
+
+func TestDestroyLeavesNothing(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(3, 2))
+	before := o.listings()
+	o.must(o.apply())
+	o.destroy = true
+	o.must(o.apply())
+	if after := o.listings(); after != before {
+		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+	}
+	if len(o.recorded.Nodes) != 0 {
+		t.Errorf("the state still has %d nodes", len(o.recorded.Nodes))
+	}
+}
+
+// TestDrift changes things by hand: each is shown to the field and put right.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ host, edit, want string }{
+		{"10.0.0.12", "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false", "args.profiling: \"false\" -> null"},
+		{"10.0.0.21", "yaml /var/lib/kubelet/config.yaml set maxPods=50", "maxPods: 50 -> null"},
+		{"10.0.0.11", "label host-10-0-0-12 node.kubernetes.io/exclude-from-external-load-balancers=x", "exclude-from-external-load-balancers"},
+		{"10.0.0.13", "unit kubelet stop", "active: \"inactive\" -> \"active\""},
+	} {
+		t.Run(c.edit, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 1)
+			o.must(sim.Edit(o.world, c.host, c.edit))
+			p, err := o.plan()
+			o.must(err)
+			text := describe(p)
+			if !strings.Contains(text, c.want) || !strings.Contains(text, planner.ReasonDrift) || len(p.Steps) != 1 {
+				t.Errorf("the plan is not the one step that puts %q right:\n%s", c.want, text)
+			}
+			o.must(o.carryOut())
+			o.wantNothing()
+		})
+	}
+}
+
+func TestWorkerLeaves(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(3, 2))
+	before := o.world.Listing("10.0.0.22")
+	o.must(o.apply())
+	o.config.Nodes = o.config.Nodes[:4]
+	p, err := o.plan()
+	o.must(err)
+	if add, change, destroy := p.Counts(); add+change != 0 || destroy != 1 {
+		t.Errorf("counts are %d, %d, %d; want 1 to destroy:\n%s", add, change, destroy, describe(p))
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
+	if after := o.world.Listing("10.0.0.22"); after != before {
+		t.Errorf("the host is not as it was:\n%s", udiff.Unified("before", "after", before, after))
+	}
+}
+
+func TestControlPlaneLeavesAndReturns(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []int{0, 1, 2} {
+		t.Run(fmt.Sprintf("cp%d", gone+1), func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 1)
+			all := o.config.Nodes
+			o.config.Nodes = slices.Delete(slices.Clone(all), gone, gone+1)
+			o.must(o.apply())
+			o.wantNothing()
+			o.config.Nodes = all
+			o.must(o.apply())
+			o.wantNothing()
+		})
+	}
+}
+
+// TestSilentLeaver: a node whose block is gone and whose host does not answer
+// stays in the state, and nothing is done to it or to etcd on its account.
+func TestSilentLeaver(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	gone := o.config.Nodes[2]
+	o.config.Nodes = slices.Delete(slices.Clone(o.config.Nodes), 2, 3)
+	o.must(sim.Edit(o.world, gone.Address, "power off"))
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "-allow-unreachable") {
+		t.Errorf("the plan is not refused: %v", err)
+	}
+	o.allowUnreachable = true
+	p, err := o.plan()
+	o.must(err)
+	if len(p.Quorum) != 1 || !strings.Contains(p.Quorum[0], "3 members throughout, 1 of which could not be looked at") {
+		t.Errorf("quorum: %q", p.Quorum)
+	}
+	if len(p.Steps) != 0 || len(p.Withheld) != 1 || p.Withheld[0].Target != gone.Target {
+		t.Errorf("steps %v, withheld %v; want nothing but that %s is withheld", p.Steps, p.Withheld, gone.Target)
+	}
+	if o.recorded.Nodes[gone.Target] == nil {
+		t.Error("the node is forgotten")
+	}
+}
+
+// TestSilentControlPlane: nothing is founded and nothing is changed while a
+// control plane is silent.
+func TestSilentControlPlane(t *testing.T) {
+	t.Parallel()
+	for _, applied := range []bool{false, true} {
+		o := newOperator(t, cluster(3, 1))
+		if applied {
+			o = founded(t, 3, 1)
+		}
+		o.must(sim.Edit(o.world, "10.0.0.13", "power off"))
+		if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Control plane could not be looked at") {
+			t.Errorf("applied %v: the plan is not refused: %v", applied, err)
+		}
+	}
+}
+
+// TestReinstalledControlPlane: a host that etcd counts as a member and that
+// has lost its data is not let in again as it was.
+func TestReinstalledControlPlane(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	for _, path := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd", "/var/lib/kubewright"} {
+		o.must(sim.Edit(o.world, "10.0.0.13", "unit kubelet stop"))
+		o.must(sim.Edit(o.world, "10.0.0.13", "file "+path+" delete"))
+	}
+	_, err := o.planShown()
+	for _, want := range []string{"Etcd member has lost its data", "as member host-10-0-0-13, but", `kubewright apply -replace='node.cp["cp3"]'`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the plan is not refused with %q: %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Names lists the names of all phases, in order.
+func Names() []string {
+	out := []string{topology.PreflightPhase}
+	for _, p := range preflight.Table() {
+		out = append(out, p.Name)
+	}
+	return append(out, topology.SnapshotPhase, topology.DrainPhase, topology.PausePhase, topology.TokenPausePhase, topology.ResetPhase)
+}
+
+// desired lists the items of all phases for the cluster itself and its addons.
+func desired(c *topology.Cluster) []state.Item {
+	var out []state.Item
+	for _, p := range preflight.Table() {
+		if p.ClusterItems != nil {
+			out = append(out, p.ClusterItems(c)...)
+		}
+	}
+	return out
+}
+
+// Desired is what the configuration and the facts ask for, with secrets sealed.
+func Desired(v *topology.Fleet) *state.Snapshot {
+	out := &state.Snapshot{}
+	if v.Destroy {
+		return out
+	}
+	twin := upgrade.Variant(v)
+	for i, c := range v.Clusters {
+		for j, n := range c.Nodes {
+			if n.Report == nil {
+				continue
+			}
+			items := preflight.Desired(n)
+			if twin != nil {
+				sensitive.Seal(v, items, itemsOf(twin, i, j))
+			}
+			out.Items = append(out.Items, missed(n, items)...)
+		}
+		items := desired(c)
+		if twin != nil {
+			sensitive.Seal(v, items, clusterItemsOf(twin, i))
+		}
+		out.Items = append(out.Items, items...)
+	}
+	out.Sort()
+	return out
+}
+
+// refuse notes of which nodes and clusters errors speak.
+func refuse(v *topology.Fleet, diags diag.Diagnostics) {
+	v.Refused = map[string]bool{}
+	for _, d := range diags.Errors() {
+		v.Refused[d.Address] = true
+	}
+}

@@ -1,0 +1,384 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/drift"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/reset"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Plan compares the configuration with what was observed and recorded. Errors
+// among the diagnostics mean that there is no plan; nothing is to be done then.
+func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
+	diags := append(setAside(v, options.Targets), leaveOut(v, options)...)
+	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
+	refuse(v, others)
+	pki.Resolve(v)
+	v.Targeted, v.Excluded, v.Skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
+	diags = slices.Concat(diags, ownership.WaysAround(v, slices.Concat(others, Situate(v))), unreachable(v), ownership.CheckRuns(v))
+	if others.HasErrors() { // of the other hosts nothing more can be told
+		return topology.Result{}, slices.Concat(diags, preflight.Preflight(v), besides(v))
+	}
+	if !v.Destroy && !v.RefreshOnly {
+		if refused := ownership.CheckImmutable(v); len(refused) > 0 {
+			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // the rest would speak of another cluster
+		}
+		diags = append(diags, findings(v)...)
+	}
+	if diags.HasErrors() {
+		return topology.Result{}, append(diags, besides(v)...)
+	}
+	desired, recorded := Desired(v), v.RecordedItems
+	observed := observe.Observed(v, desired, recorded)
+	if refused := rotation.RefuseDamaged(v, desired, observed); len(refused) > 0 {
+		return topology.Result{}, slices.Concat(diags, refused, besides(v))
+	}
+	rotations, stages := rotation.RotationStages(v, observed)
+	if v.RefreshOnly {
+		return drift.Refresh(v, header, desired, observed, options), diags
+	}
+	drifted := drift.Drift(v, desired, observed)
+	own := objects.UnwantedOwn(v, desired)
+	desired.Items = append(desired.Items, objects.WithoutOwnedFields(v, own, observed)...)
+	desired.Sort()
+	changes, waypoints := upgrade.Waypoints(v, observed)
+	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
+	changes = drift.Unignored(v, append(changes, objects.LeftThere(objects.HandedOver(drift.MarkUnconfirmed(v, planner.Diff(desired, observed, drift.WithImplied(v, desired))), desired), own)...))
+	marks, marked := markAdopted(v, changes)
+	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
+	open := drift.AddressesOf(changes)
+	changes, drifted = unskipped(v, changes), unskipped(v, drifted)
+	due := drift.AddressesOf(changes)
+	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
+	desired.Items = append(desired.Items, waypoints...)
+	desired.Sort()
+	sensitive.Scrub(v, changes)
+	sensitive.Scrub(v, drifted)
+	d := draft(v, desired, changes)
+	header.Destroy, header.Moved = v.Destroy, v.Moved
+	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(Printed(v.Replace), Printed(v.Rotate)...), Printed(v.AcceptNewHost), Printed(v.ForgetUnreachable)
+	p, err := planner.Assemble(header, withoutDepartures(v, changes), drifted, d, options)
+	if err != nil {
+		return topology.Result{}, append(diags, Unsound(err))
+	}
+	countWhole(v, p)
+	speak(v, d, p)
+	if diags = slices.Concat(diags, refusals(v, d, p, options), objects.WantedInside(v, p, desired)); diags.HasErrors() {
+		return topology.Result{}, diags
+	}
+	price(v, p.Changes)
+	etcd.MoveLeaders(v, p)
+	expect(v, p)
+	if !v.Destroy {
+		p.Certificates = pki.CertificateExpiry(v, p)
+	}
+	return topology.Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, append(diags, warnings(v, p, own, observed, options)...)
+}
+
+// findings are what hosts and clusters have against what is wanted of them.
+func findings(v *topology.Fleet) diag.Diagnostics {
+	return slices.Concat(
+		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
+		endpointLeaves(v), ownership.TakenNames(v), staticpod.AbsentNames(v), etcd.CheckMembership(v),
+	)
+}
+
+// warnings are what somebody should know before a plan is carried out.
+func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
+	return slices.Concat(etcd.Alarms(v, p), etcd.LostUnknownVoters(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.NoNamespace(v, p),
+		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.Undrained(v, p), drain.WarnDrainCapacity(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
+}
+
+// refusals are why a plan that is whole must not be carried out.
+func refusals(v *topology.Fleet, d planner.Draft, p *planner.Plan, options planner.Options) diag.Diagnostics {
+	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p))
+}
+
+// Unsound is what a plan of ours is called that must not be carried out.
+func Unsound(err error) *diag.Diagnostic {
+	return diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed. Please report it, with this text and the command.", err)
+}
+
+func Printed[T fmt.Stringer](targets []T) []string {
+	var out []string
+	for _, t := range targets {
+		out = append(out, t.String())
+	}
+	return out
+}
+
+// withoutDepartures drops the changes of single items of nodes that leave: their
+// reset takes everything away at once.
+func withoutDepartures(v *topology.Fleet, changes []planner.Change) []planner.Change {
+	gone := map[state.Target]bool{}
+	for _, l := range v.Departures() {
+		gone[l.Target] = !l.Replaced
+	}
+	return slices.DeleteFunc(changes, func(c planner.Change) bool {
+		return gone[c.Address.Target] || v.Destroy || v.Forgets(c.Address.Target)
+	})
+}
+
+// draft lets each phase choose its operations.
+func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change) planner.Draft {
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}}
+	b := topology.Builder{Draft: &d, Desired: desired, Changes: map[state.Address][]planner.Change{}, Access: map[state.Address][]planner.Operation{}}
+	for _, c := range changes {
+		id := c.Address.Step()
+		c, access := pki.SetAccess(v, c)
+		if access != nil {
+			b.Access[id] = append(b.Access[id], access)
+		}
+		if access == nil || len(c.Attributes) > 0 {
+			b.Changes[id] = append(b.Changes[id], c)
+		}
+	}
+	for _, c := range v.Clusters {
+		staticpod.WeighDoubts(c, changes)
+		rotation.DropsMended(c, changes)
+		if !v.Destroy {
+			cluster(&b, c)
+		}
+		d.Resources = append(d.Resources, clusterResources(v, c, &d, desired, changes)...)
+	}
+	for _, l := range v.Departures() {
+		if !l.Acts() {
+			continue
+		}
+		departure(&b, l)
+		if l.Replaced {
+			continue // counted once, as what joins
+		}
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.Target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
+	}
+	for _, c := range v.Clusters {
+		if !v.Destroy {
+			etcd.Sequence(&b, c)
+			chainReplaced(&b, c)
+			staticpod.MoveEndpoint(&b, c)
+			staticpod.Disruptions(&b, c)
+			staticpod.MendFirst(&b, c)
+			rotation.Rotate(&b, c)
+			upgrade.TaintsFirst(&b, c)
+		}
+	}
+	for _, t := range v.Forgotten() {
+		note := ""
+		if n := v.Recorded.Nodes[t]; n != nil {
+			note = n.Address + ", " + n.Role
+		}
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: t, Action: planner.Forget, Note: note})
+	}
+	for _, c := range GoneClusters(v) {
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: state.ClusterTarget(c), Action: planner.Delete})
+	}
+	Describe(v, d.Resources)
+	for _, u := range v.Unobserved {
+		if !v.Abandons(u.Target) {
+			d.Withheld = append(d.Withheld, u)
+		}
+	}
+	for _, c := range v.Clusters {
+		if c.Report == nil && !c.Founding && !v.Destroy {
+			d.Withheld = append(d.Withheld, state.Unobserved{Target: c.Target, Reason: observe.DarkTargets(c)[0].Reason, Remedy: laterInAPI})
+		}
+	}
+	sort.Slice(d.Withheld, func(i, j int) bool { return d.Withheld[i].Target.String() < d.Withheld[j].Target.String() })
+	return d
+}
+
+// laterInAPI is what becomes of objects in an API that does not answer.
+const laterInAPI = "When it answers again, run kubewright apply once more: what is kept in the API is looked at then."
+
+func cluster(b *topology.Builder, c *topology.Cluster) {
+	d := b.Draft
+	d.Limits[c.Limit("etcd-membership")] = 1
+	d.Limits[c.Limit("control-plane-disruption")] = 1
+	d.Limits[c.Limit("drain")] = upgrade.DrainsAtOnce(c)
+	if c.Install.Catalog != nil {
+		d.Limits[c.Limit(host.UploadsLimit)] = host.UploadsAtOnce
+	}
+	for _, p := range preflight.Table() {
+		if p.ClusterStep != nil {
+			id := topology.StepAddress(c.Target, p.Name)
+			b.Add(id, p.ClusterStep(c, b.Work(id)), c.Needs(p))
+			if p.Name == topology.AddonPhase {
+				objects.AddonSteps(b, c)
+				objects.ClearProxies(b, c)
+			}
+		}
+		if p.NodeStep == nil {
+			continue
+		}
+		for _, n := range c.Nodes {
+			if n.Report == nil {
+				continue
+			}
+			id := topology.StepAddress(n.Target, p.Name)
+			var needs []state.Address
+			if p.NodeNeeds != nil {
+				needs = p.NodeNeeds(n)
+			}
+			b.Add(id, p.NodeStep(n, b.Work(id)), needs)
+		}
+	}
+	joinTokens(b, c)
+	host.ImagesFirst(b, c)
+	upgrade.OrderUpgrade(b, c)
+	etcd.SnapshotBefore(b, c, "", "a version changes", upgrade.Risky(b, c)...)
+}
+
+func departure(b *topology.Builder, l topology.Departure) {
+	drains, resets := drain.DrainStep(l), reset.ResetStep(l)
+	if len(drains.Operations) > 0 {
+		b.Draft.Steps = append(b.Draft.Steps, drains)
+	}
+	b.Draft.Steps = append(b.Draft.Steps, resets)
+	b.Draft.Edges[resets.ID] = []state.Address{topology.StepAddress(l.Target, topology.DrainPhase)}
+	if !l.Whole && l.Cluster.Founding {
+		// Nobody can be told of its leaving before.
+		b.After(resets.ID, topology.StepAddress(l.Cluster.Primary, topology.WaitControlPlanePhase))
+	}
+	etcd.SnapshotBeforeLeaving(b, l, resets)
+}
+
+// clusterJoiners are the nodes that get an identity in the cluster in this plan.
+func clusterJoiners(c *topology.Cluster) []*topology.Node {
+	var out []*topology.Node
+	for _, n := range c.Nodes {
+		if n.Bootstraps() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// silentDepartures counts control planes that are to leave and do not answer: etcd
+// counts them as members still.
+func silentDepartures(c *topology.Cluster) int {
+	count := 0
+	for _, l := range c.Fleet.Departures() {
+		if l.Cluster == c && !l.Acts() && l.Role == string(config.ControlPlane) {
+			count++
+		}
+	}
+	return count
+}
+
+// clusterResources are the cluster, its addons and its nodes as the plan counts them.
+func clusterResources(v *topology.Fleet, c *topology.Cluster, d *planner.Draft, desired *state.Snapshot, changes []planner.Change) []planner.ResourceChange {
+	action := func(existed bool) planner.Action {
+		if existed {
+			return planner.Update
+		}
+		return planner.Create
+	}
+	if v.Destroy {
+		if !destroys(v, c) {
+			return nil
+		}
+		return []planner.ResourceChange{{Target: c.Target, Action: planner.Delete, Reason: ""}}
+	}
+	unchanged, there := unchangedPhases(d, desired), itemsThere(desired, changes)
+	before, back := ownership.MovedFrom(v), v.Returning()
+	out := []planner.ResourceChange{{Target: c.Target, Action: action(!c.Founding), Note: "Kubernetes " + staticpod.VersionNote(c), MovedFrom: before[c.Target], ImportedFrom: importedFrom(v, c.Target, c.Label)}}
+	configured, gone := objects.AddonTargets(c)
+	for _, t := range configured {
+		out = append(out, planner.ResourceChange{Target: t, Action: action(v.Owns(t))})
+	}
+	for _, t := range gone {
+		out = append(out, planner.ResourceChange{Target: t, Action: planner.Delete, Reason: planner.ReasonUnconfigured})
+	}
+	for _, n := range c.Nodes {
+		r := planner.ResourceChange{Target: n.Target, Action: action(v.RecordedNode(n.Target) && !slices.Contains(back, n.Target)), Note: n.Address + ", " + string(n.Role)}
+		if x := v.Replacements[n.Target]; x != nil {
+			r.Action, r.Reason = planner.Replace, x.Reason
+		}
+		r.Unchanged, r.MovedFrom = unchanged[n.Target], before[n.Target]
+		if r.Action != planner.Update && n.Report != nil {
+			r.There = there[n.Target]
+		}
+		r.ImportedFrom = importedFrom(v, n.Target, c.Label)
+		out = append(out, r)
+	}
+	return out
+}
+
+// unchangedPhases counts, per target, the phases in which nothing is to be done.
+func unchangedPhases(d *planner.Draft, desired *state.Snapshot) map[state.Target]int {
+	busy := map[state.Address]bool{}
+	for _, s := range d.Steps {
+		busy[s.ID] = true
+	}
+	out := map[state.Target]int{}
+	for _, it := range desired.Items {
+		if id := it.Address.Step(); !busy[id] {
+			busy[id] = true
+			out[id.Target]++
+		}
+	}
+	return out
+}
+
+// itemsThere are, per target, the items of the phases that bring what a host may have been
+// prepared with, one phase after the other, as far as they do not change.
+func itemsThere(desired *state.Snapshot, changes []planner.Change) map[state.Target][]state.Address {
+	changed := map[state.Address]bool{}
+	for _, c := range changes {
+		changed[c.Address] = true
+	}
+	out := map[state.Target][]state.Address{}
+	for _, phase := range []string{topology.InstallPhase, topology.ImagesPhase} {
+		for _, it := range desired.Items {
+			if a := it.Address; a.Phase == phase && !changed[a] {
+				out[a.Target] = append(out[a.Target], a)
+			}
+		}
+	}
+	return out
+}
+
+// destroys tells that a destroy has a cluster to take away. Where all of its nodes have
+// left and the last write was lost, the state has only what was kept in the cluster, of
+// a first apply without what the cluster is. Where somebody has had the state forget the
+// nodes, their hosts hold the cluster still.
+func destroys(v *topology.Fleet, c *topology.Cluster) bool {
+	if v.Recorded != nil && topology.Inhabited(v.Recorded, c.Label) {
+		return true
+	}
+	return (v.Remembers(c.Label) || v.Owns(c.Target)) && !slices.ContainsFunc(c.Nodes, ownership.NodeForgotten)
+}
+
+// GoneClusters are recorded clusters whose block is gone.
+func GoneClusters(v *topology.Fleet) []string {
+	var out []string
+	if v.Recorded == nil {
+		return nil
+	}
+	for label := range v.Recorded.Clusters {
+		if v.Config.Cluster(label) == nil && !v.Forgets(state.ClusterTarget(label)) {
+			out = append(out, label)
+		}
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,92 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
+)
+
+// speak gives a plan the sentences about its clusters, which are true of the steps
+// that it has: others may have been left out.
+func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
+	if v.Destroy {
+		return
+	}
+	out := map[state.Address]bool{}
+	for _, s := range d.Steps {
+		out[s.ID] = p.Step(s.ID) == nil
+	}
+	var quorum, upgrades []string
+	for _, c := range v.Clusters {
+		sentence := clusterQuorum(c, p.Steps, out)
+		if len(v.Clusters)+len(GoneClusters(v)) > 1 {
+			sentence = c.Target.String() + ": " + sentence
+		}
+		quorum = append(quorum, sentence)
+		if c.Up != nil && !upgrade.Lowers(c) {
+			upgrades = append(upgrades, upgradePart(c, out))
+		}
+	}
+	p.Quorum, p.Upgrades = append(quorum, p.Quorum...), upgrades
+}
+
+// clusterQuorum is the sentence about etcd membership, in a plan with these steps. Of what
+// else could be done it is known whether it is left out.
+func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Address]bool) string {
+	planes := len(c.ControlPlanes())
+	acts := slices.DeleteFunc(etcd.MembershipChanges(c), func(a planner.Act) bool { return out[a.Step] })
+	switch {
+	case c.Etcd.External != nil:
+		return "external, never changed by kubewright."
+	case c.Founding:
+		return foundedMembers(c, out)
+	case len(acts) > 0 && c.Seen != nil && len(c.Seen.Members) > 0:
+		return etcd.Walked(c, acts)
+	}
+	if silent := silentDepartures(c); silent > 0 {
+		all := planes + silent
+		return fmt.Sprintf("%d members throughout, %d of which could not be looked at; quorum is %d.", all, silent, all/2+1)
+	}
+	return staticpod.Throughout(c, steps)
+}
+
+// foundedMembers is quorum of a cluster that is founded.
+func foundedMembers(c *topology.Cluster, out map[state.Address]bool) string {
+	planes := slices.DeleteFunc(c.ControlPlanes(), func(n *topology.Node) bool { return out[topology.StepAddress(n.Target, topology.EtcdPhase)] })
+	switch n := len(planes); {
+	case n == 0:
+		return "no member is founded by this plan."
+	case n > 1:
+		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", n-1, n, n/2+1)
+	}
+	return "1 member founded."
+}
+
+// upgradePart is the sentence about the upgrade, and of one that is left out in
+// part how much of it there is.
+func upgradePart(c *topology.Cluster, out map[state.Address]bool) string {
+	all, here := 0, 0
+	for id, gone := range out {
+		if n := c.Node(id.Target); n == nil || n.Joins() || !slices.Contains([]string{topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase}, id.Phase) {
+			continue
+		}
+		if all++; !gone {
+			here++
+		}
+	}
+	if here == all {
+		return upgrade.UpgradeLine(c)
+	}
+	what, _, _ := strings.Cut(strings.TrimSuffix(upgrade.UpgradeLine(c), "."), ";")
+	if here == 0 {
+		return what + "; this plan does not change a version yet."
+	}
+	return what + fmt.Sprintf("; this plan does %d of the %d steps that change a version.", here, all)
+}

@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// expect fills in what each step rests on: the files and objects that are there
+// and that it overwrites, as they were seen. Somebody else may change them
+// before the step's turn has come; it is refused then. What an earlier step of
+// the plan writes is our own change and rests on nothing. A node that leaves is
+// taken away as it is found.
+func expect(v *topology.Fleet, p *planner.Plan) {
+	e := expecter{view: v, seen: map[string]bool{}}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if v.Destroy || s.Phase == topology.ResetPhase {
+			continue
+		}
+		for _, op := range s.Operations {
+			e.files(s, op)
+			e.objects(s, op)
+		}
+	}
+}
+
+// expecter goes through a plan's steps in order.
+type expecter struct {
+	view *topology.Fleet
+	// seen has what an earlier operation of the plan writes.
+	seen map[string]bool
+}
+
+// first reports whether nothing before has touched the item.
+func (e expecter) first(t state.Target, key string) bool {
+	key = t.String() + "/" + key
+	was := e.seen[key]
+	e.seen[key] = true
+	return !was
+}
+
+func (e expecter) files(s *planner.Step, op planner.Operation) {
+	report := e.view.Reports[s.Target]
+	for _, path := range planner.Overwrites(op) {
+		key := planner.FileExpectation(path)
+		if !e.first(s.Target, key) || report == nil || e.secret(s, op, path) || rewrites(e.view, s.Target, path) {
+			continue
+		}
+		if f := report.Files[path]; f.Exists && f.SHA256 != "" {
+			s.Expectation(key, planner.ExpectedFile(f.SHA256))
+		}
+	}
+}
+
+// secret tells that what is there holds, or held, something sensitive: a digest
+// without a key would tell whether a short secret was guessed, and no host and
+// no API server has the key. Such a step rests on the diff alone.
+func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool {
+	switch op := op.(type) {
+	case planner.WriteFile:
+		if op.Content.Ref != "" {
+			return true
+		}
+	case planner.RenderEtcdManifest:
+		if op.Manifest.Ref != "" {
+			return true
+		}
+	case planner.ApplyObject:
+		if op.Object.HasSensitive() {
+			return true
+		}
+	case planner.PatchNode:
+		if len(op.Sealed) > 0 {
+			return true
+		}
+	}
+	if e.view.Recorded == nil {
+		return false
+	}
+	for _, it := range topology.RecordedItems(e.view.Recorded, s.Target) {
+		if it.Address.ID() == id && it.Attributes.HasSensitive() {
+			return true
+		}
+	}
+	return false
+}
+
+// rewrites tells that the kubelet itself writes a file while the plan runs: its
+// certificate, and its kubeconfig as long as it has not got that.
+func rewrites(v *topology.Fleet, t state.Target, path string) bool {
+	c := v.ClusterOf(t)
+	if path == topology.KubeletClientCert {
+		return true
+	}
+	if path != topology.KubeletConf || c == nil {
+		return false
+	}
+	n := c.Node(t)
+	return n != nil && n.Joins()
+}
+
+func (e expecter) objects(s *planner.Step, op planner.Operation) {
+	c := e.view.ClusterOf(s.Target)
+	if c == nil || c.Report == nil {
+		return
+	}
+	switch op := op.(type) {
+	case planner.ApplyObject:
+		ref := objects.RefOf(op.Object)
+		live, there := c.Report.Objects[ref]
+		if key := planner.ObjectExpectation(ref); !op.CreateOnly && e.first(c.Target, key) && there && !e.secret(s, op, ref.String()) {
+			s.Expectation(key, planner.ApplyDigest(op.Object, live))
+		}
+	case planner.PatchNode:
+		live, there := c.Report.Nodes[op.Node]
+		if key := planner.ObjectExpectation(planner.NodeRef(op.Node)); e.first(c.Target, key) && there && !e.secret(s, op, op.Node) {
+			s.Expectation(key, planner.PatchDigest(op, live))
+		}
+	}
+}

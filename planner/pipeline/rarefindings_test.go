@@ -1,0 +1,676 @@
+package pipeline_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// wantSaid wants these findings, whatever else is said, and holds how they read.
+func wantSaid(t testing.TB, diags diag.Diagnostics, want ...finding) {
+	t.Helper()
+	for _, w := range want {
+		if d := w.in(diags); d == nil {
+			t.Errorf("%s %q at %q of %q is not among\n%s", w.severity, w.summary, w.at, w.of, printedFindings(diags))
+		} else {
+			w.check(t, d)
+			show(t, d)
+		}
+	}
+}
+
+// silence has the API of the cluster not answer.
+func silence(v *topology.Fleet) {
+	delete(v.ClusterReports, "prod")
+	v.ClusterErrors["prod"] = "connection refused"
+}
+
+// TestAlarmFindings: an alarm of etcd's is told of, and keeps back what would change
+// anything of its cluster.
+func TestAlarmFindings(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for name, c := range map[string]struct {
+		severity diag.Severity
+		change   func(o *operator)
+	}{
+		"nothing to do":          {diag.Warning, func(*operator) {}},
+		"a worker leaves":        {diag.Error, func(o *operator) { o.leave("w1") }},
+		"a control plane leaves": {diag.Error, func(o *operator) { o.leave("cp1") }},
+		"one that has it leaves": {diag.Error, func(o *operator) { o.leave("cp3") }},
+		"one that has it is new": {diag.Error, func(o *operator) { o.replace = []state.Target{o.config.Nodes[2].Target} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			c.change(o)
+			v := o.observe()
+			v.ClusterReports["prod"].Members[0].Alarms = []string{planner.AlarmNoSpace}
+			v.ClusterReports["prod"].Members[2].Alarms = []string{planner.AlarmCorrupt}
+			_, diags := o.planOf(v, planner.Options{})
+			wantNotSaid(t, diags, "Plan would lose quorum of etcd")
+			wantNotSaid(t, diags, "Etcd would lose quorum")
+			wantSaid(t, diags, finding{c.severity, "Etcd has an alarm", "main.hcl:1", "", []string{
+				"etcd has raised alarms: host-10-0-0-11 NOSPACE, host-10-0-0-13 CORRUPT.", "kubewright apply -replace=NODE", "kubewright etcd defragment",
+			}})
+		})
+	}
+}
+
+// TestLostStrangers: a voter of etcd that does not answer and is nobody's is told of,
+// and no other.
+func TestLostStrangers(t *testing.T) {
+	t.Parallel()
+	const title = "Etcd counts on a member that nobody knows"
+	base := founded(t, 3, 0)
+	for name, c := range map[string]struct {
+		member state.EtcdMember
+		told   bool
+	}{
+		"lost":           {state.EtcdMember{ID: "8e9e05c52164694d", Name: "cp9", PeerURLs: []string{"https://10.0.0.19:2380"}}, true},
+		"answers":        {state.EtcdMember{ID: "8e9e05c52164694d", Name: "cp9", PeerURLs: []string{"https://10.0.0.19:2380"}, Healthy: true}, false},
+		"does not count": {state.EtcdMember{ID: "8e9e05c52164694d", Name: "cp9", PeerURLs: []string{"https://10.0.0.19:2380"}, Learner: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			v := o.observe()
+			v.ClusterReports["prod"].Members = append(v.ClusterReports["prod"].Members, c.member)
+			_, diags := o.planOf(v, planner.Options{})
+			if !c.told {
+				wantNotSaid(t, diags, title)
+				return
+			}
+			wantSaid(t, diags, finding{diag.Warning, title, "main.hcl:1", "cluster.prod", []string{
+				`Member cp9 (8e9e05c52164694d, https://10.0.0.19:2380) of the etcd of cluster "prod" does not answer`, "of 4 voters 3 have to answer", "etcdctl member remove 8e9e05c52164694d",
+			}})
+		})
+	}
+	for name, change := range map[string]func(o *operator, v *topology.Fleet){
+		"a control plane's": func(*operator, *topology.Fleet) {},
+		"of a node that leaves and is not heard": func(o *operator, v *topology.Fleet) {
+			t := o.config.Nodes[2].Target
+			o.leave("cp3")
+			delete(v.Reports, t)
+			v.Unobserved[t] = state.Unobserved{Target: t, Reason: "connection refused"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			v := o.observe()
+			v.ClusterReports["prod"].Members[2].Healthy = false
+			change(o, v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantNotSaid(t, diags, title)
+		})
+	}
+}
+
+// wantNotSaid wants no finding of this title.
+func wantNotSaid(t *testing.T, diags diag.Diagnostics, title string) {
+	t.Helper()
+	if slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == title }) {
+		t.Errorf("said: %s", printedFindings(diags))
+	}
+}
+
+// TestEtcdOfItsOwn: what is said of a member that founded an etcd of its own where
+// no quorum answers, where another etcd answers, and to who only looks.
+func TestEtcdOfItsOwn(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 0)
+	places(base.config)
+	t.Run("nobody else answers", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.edit("10.0.0.11", "file /var/lib/etcd/member delete")
+		o.world.Advance(time.Minute)
+		v := o.observe()
+		silence(v)
+		_, diags := o.planOf(v, planner.Options{})
+		wantSaid(t, diags, finding{diag.Error, "Etcd was founded anew", "main.hcl:11", `node.cp["cp1"]`, []string{
+			`The cluster's data is on node.cp["cp2"], node.cp["cp3"] still, and no quorum of its members answers: keep that data.`, "kubewright etcd restore FILE",
+		}})
+		show(t, etcd.AstrayEtcds(v, "prod")...)
+		if said := etcd.AstrayEtcds(v, "prod"); len(said) != 1 || !strings.Contains(said[0].Detail, `kubewright apply -replace='node.cp["cp1"]'`) {
+			t.Errorf("who only looks is told %v", said)
+		}
+	})
+	t.Run("another one answers", func(t *testing.T) {
+		t.Parallel()
+		v := base.copy(t).observe()
+		cl := v.ClusterReports["prod"]
+		cl.EtcdClusterID, cl.Members, v.Etcds = "deadbeef", cl.Members[:1], nil
+		_, diags := base.planOf(v, planner.Options{})
+		wantSaid(t, diags, finding{diag.Error, "Etcd was founded anew", "main.hcl:12", `node.cp["cp2"]`, []string{
+			"The etcd that answers is deadbeef, and that of the state ", "Keep that data. If etcd is only down where it is, bring it back, and plan again.", "kubewright etcd restore FILE",
+		}})
+	})
+	t.Run("one has lost its data in the dark", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.edit("10.0.0.13", "file /var/lib/etcd/member delete")
+		v := o.observe()
+		silence(v)
+		_, diags := o.planOf(v, planner.Options{})
+		wantSaid(t, diags, finding{diag.Error, "Etcd member has lost its data", "main.hcl:13", `node.cp["cp3"]`, []string{
+			"No quorum answers now. Bring the other members back first, and then have the node taken out and joined anew:", "If their data is lost as well, make etcd anew of a snapshot",
+		}})
+	})
+}
+
+// forgetNode has the state forget a node, as state rm does.
+func (o *operator) forgetNode(node state.Target) {
+	o.recorded.Nodes = maps.Clone(o.recorded.Nodes)
+	delete(o.recorded.Nodes, node)
+	o.recorded.Items = slices.DeleteFunc(slices.Clone(o.recorded.Items), func(it state.Item) bool { return it.Address.Target == node })
+}
+
+// TestForgottenMember: a control plane that etcd does not count and that the state has
+// forgotten is cleaned by hand, and joins as a new one.
+func TestForgottenMember(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	places(o.config)
+	o.removeMember("https://10.0.0.13:2380")
+	o.forgetNode(o.config.Nodes[2].Target)
+	wantSaid(t, o.diagnose(), finding{diag.Error, "Etcd does not count this member", "main.hcl:13", `node.cp["cp3"]`, []string{
+		"The state does not know the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one.", "-replace",
+	}})
+	o.edit("10.0.0.13", "unit kubelet stop", "file /etc/kubernetes delete", "file /var/lib/kubelet delete", "file /var/lib/etcd delete", "power reboot")
+	o.world.Advance(time.Minute)
+	o.must(o.apply())
+	o.wantNothing()
+}
+
+// TestRestoredDataIsLost: a restore whose data was lost before it came to its end does
+// not go on without it, and begins anew when that is asked for as it says.
+func TestRestoredDataIsLost(t *testing.T) {
+	t.Parallel()
+	const sha = "0123456789abcdef"
+	from := maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: sha}
+	base := founded(t, 3, 0)
+	places(base.config)
+	for name, c := range map[string]struct {
+		there bool
+		says  string
+	}{
+		"gone":       {false, "had its data, but there is none any more (/var/lib/etcd/member). Nothing was changed"},
+		"other data": {true, "had its data, but what is there now is not it: etcd has begun with empty data, or somebody has put other data there (/var/lib/etcd/member)."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			v := o.observe()
+			see(v, o.config.Nodes[0], "/var/lib/etcd/member", func(f *state.FileReport) { f.Exists = c.there })
+			see(v, o.config.Nodes[0], planner.RestoredMark, func(f *state.FileReport) { f.Exists, f.Content = true, []byte(sha+"\n") })
+			_, diags := maintenance.Restore(v, planner.Plan{}, from)
+			wantSaid(t, diags, finding{diag.Error, "Restored data is lost", "main.hcl:11", `node.cp["cp1"]`, []string{
+				c.says, "See first that no other control plane holds it", "delete /var/lib/kubewright/etcd-restored on that host, and run the same command again.",
+			}})
+			r, diags := maintenance.Restore(o.observe(), planner.Plan{}, from)
+			if diags.HasErrors() {
+				t.Fatalf("it does not begin anew: %s", printedFindings(diags))
+			}
+			impacts := map[string]bool{}
+			for _, s := range r.Plan.Steps {
+				impacts[s.Impact] = true
+			}
+			for _, want := range []string{
+				"stops the API server and etcd here; the data of etcd is set aside", "makes etcd's data of good.db", "starts etcd with one member, and the API server",
+				"joins etcd and starts the API server", "ends the restore",
+			} {
+				if !impacts[want] {
+					t.Errorf("no step %s:\n%v", want, impacts)
+				}
+			}
+		})
+	}
+}
+
+// TestRestoreFindings: nothing is restored over a cluster that works, or beside a
+// control plane of which nobody knows whether it goes on.
+func TestRestoreFindings(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	places(o.config)
+	v := o.observe()
+	_, diags := maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef", Answers: v.ClusterReports["prod"].Members})
+	wantSaid(t, diags, finding{diag.Error, "Etcd works", "main.hcl:1", "cluster.prod", []string{
+		`The etcd of cluster "prod" answers: a quorum of its members is there (host-10-0-0-11, host-10-0-0-12, host-10-0-0-13).`, "destroy and apply it first",
+	}})
+	away := o.config.Nodes[1].Target
+	o.leave("cp2")
+	v = o.observe()
+	delete(v.Reports, away)
+	delete(v.Unobserved, away)
+	_, diags = maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
+	wantSaid(t, diags, finding{diag.Error, "Control plane would go on", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp2"] (10.0.0.12): no longer in the configuration, and nobody looks at its host`, `kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`,
+	}})
+}
+
+// ownershipCase is a situation in which a host is not whose it seems.
+type ownershipCase struct {
+	before func(*operator)
+	seen   func(*topology.Fleet, *config.Node)
+	want   finding
+}
+
+// ownerships are what may be said of whose a host is.
+func ownerships() map[string]ownershipCase {
+	const worker = `node.worker["w1"]`
+	renamed := func(o *operator) {
+		o.config.Clusters[0].Label = "other"
+		for _, n := range o.config.Nodes {
+			n.Cluster = "other"
+		}
+	}
+	return map[string]ownershipCase{
+		"another node": {nil, func(v *topology.Fleet, w *config.Node) {
+			mark(v, w, func(m *state.Marks) { m.Node = state.NodeKeyTarget("cp", "cp2") })
+		}, finding{diag.Error, "Host is another node", "main.hcl:13", worker, []string{
+			worker + ` (10.0.0.21) is marked as node.cp["cp2"], which is a node as well.`, "Correct the addresses; if the blocks have changed names, say so with moved blocks.",
+		}}},
+		"another state": {nil, func(v *topology.Fleet, w *config.Node) { mark(v, w, func(m *state.Marks) { m.Lineage = "l9" }) }, finding{
+			diag.Error, "Host belongs to another state", "main.hcl:13", worker, []string{
+				`is ` + worker + ` of cluster "prod" in the state with lineage l9; the state here has lineage `, "Use the folder and state that made it, or take another host.",
+			},
+		}},
+		"another cluster": {func(o *operator) {
+			o.recorded.Clusters = map[string]*state.RecordedCluster{"prod": o.recorded.Clusters["prod"], "test": {CA: "9f2c"}}
+		}, func(v *topology.Fleet, w *config.Node) { mark(v, w, func(m *state.Marks) { m.Cluster = "test" }) }, finding{
+			diag.Error, "Host belongs to another cluster", "main.hcl:13", worker, []string{`is a node of cluster "test". Nothing is changed on any host. Destroy it there before it joins "prod".`},
+		}},
+		"the cluster has another name": {renamed, nil, finding{diag.Error, "Host belongs to another cluster", "main.hcl:1", "cluster.other", []string{
+			`The state has these nodes in cluster "prod", and the configuration in "other".`, "If that cluster has another name now, say so:", "    from = cluster.prod", "destroy the one that is there first",
+		}}},
+		"a node of another cluster": {func(o *operator) {
+			second := config.NewCluster("test", "1.36.3")
+			second.ControlPlaneEndpoint, second.Source = "test.example.com:6443", state.Source{File: "main.hcl", Line: 2, Column: 1}
+			o.config.Clusters = append(o.config.Clusters, second)
+			o.recorded.Clusters = map[string]*state.RecordedCluster{"prod": o.recorded.Clusters["prod"], "test": {CA: "9f2c"}}
+			o.config.Nodes[2].Cluster, o.config.Nodes[2].Role = "test", config.ControlPlane
+		}, nil, finding{diag.Error, "Host belongs to another cluster", "main.hcl:2", "cluster.test", []string{
+			`The state has these nodes in cluster "prod", and the configuration in "test".`, "take these nodes out of the configuration, apply, and put them back.",
+		}}},
+		"a node with another name": {func(o *operator) { o.config.Nodes[2].Target.Key = "w9" }, nil, finding{
+			diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
+				`10.0.0.21 is node.worker["w1"] in the state, which is no longer in the configuration and would be taken off this host.`, `If node.worker["w9"] is its name now, say so:`,
+				"If it is another node, apply without it first, so that the old one leaves.",
+			},
+		}},
+		"a node with another name in another cluster": {func(o *operator) {
+			second := config.NewCluster("test", "1.36.3")
+			second.ControlPlaneEndpoint, second.Source = "test.example.com:6443", state.Source{File: "main.hcl", Line: 2, Column: 1}
+			o.config.Clusters = append(o.config.Clusters, second)
+			o.config.Nodes[2].Cluster, o.config.Nodes[2].Role, o.config.Nodes[2].Target.Key = "test", config.ControlPlane, "w9"
+		}, nil, finding{diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
+			`10.0.0.21 is node.worker["w1"] in the state`, `node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "test". A host changes its cluster by leaving the one and joining the other:`,
+			"apply without this node first, so that the old one leaves, and put it back.",
+		}}},
+		"a node with another name in a cluster with another name": {func(o *operator) { renamed(o); o.config.Nodes[2].Target.Key = "w9" }, nil, finding{
+			diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
+				`node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "other". If that cluster has another name now, say so:`, "    from = cluster.prod", "destroy the one that is there first",
+			},
+		}},
+		"forgotten": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target) }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{
+			"The state has forgotten " + worker + ", which the hosts carry. An apply has it know them again, and changes there only what this plan shows. Until then a block that goes away leaves its node running.",
+		}}},
+		"forgotten, and to be destroyed": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target); o.destroy = true }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{"They are left as they are. To destroy them as well, have the state know them again first, which kubewright apply does."}}},
+		"all forgotten, and to be destroyed": {func(o *operator) { o.forgetAll(o.config.Nodes...); o.destroy = true }, nil, finding{
+			diag.Error, "Hosts are not in the state", "main.hcl:1", "cluster.prod", []string{
+				`Hosts of this configuration carry cluster "prod", of which the state knows nothing, so that a destroy would leave it running.`, "To destroy it, have the state know it again first, which kubewright apply does.",
+			},
+		}},
+	}
+}
+
+// TestOwnerFindings: hosts that are another node's, cluster's or state's, or that the
+// state has forgotten, say whose they are and what to do.
+func TestOwnerFindings(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 1)
+	for name, c := range ownerships() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			if c.before != nil {
+				c.before(o)
+			}
+			v := o.observe()
+			if c.seen != nil {
+				c.seen(v, o.config.Nodes[2])
+			}
+			_, diags := o.planOf(v, planner.Options{})
+			wantSaid(t, diags, c.want)
+		})
+	}
+}
+
+// TestLeavingFindings: what may not leave in this plan says how it leaves.
+func TestLeavingFindings(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 0)
+	places(base.config)
+	o := base.copy(t)
+	for _, n := range o.config.Nodes {
+		o.replace = append(o.replace, n.Target)
+	}
+	wantSaid(t, o.diagnose(), finding{diag.Error, "No control plane would stay", "main.hcl:1", "cluster.prod", []string{
+		`Of cluster "prod" every control plane would leave in this plan, and new ones join through one that stays. Nothing is changed. Do it in two plans: add or replace some first, then the rest.`,
+	}})
+	// As it says: some first, then the rest.
+	for _, n := range o.config.Nodes {
+		o.replace = []state.Target{n.Target}
+		o.must(o.apply())
+	}
+	o = base.copy(t)
+	o.config.Clusters[0].ControlPlaneEndpoint = "10.0.0.13:6443"
+	o.leave("cp3")
+	wantSaid(t, o.diagnose(), finding{diag.Error, "Endpoint would leave", "main.hcl:1", `node.cp["cp3"]`, []string{
+		`node.cp["cp3"] is the host of control_plane_endpoint = "10.0.0.13:6443": without it nobody reaches the other control planes.`, "Move the endpoint first",
+	}})
+}
+
+// TestRotationRefusals: what keeps a rotation from beginning says how it begins.
+func TestRotationRefusals(t *testing.T) {
+	t.Parallel()
+	made, yours := founded(t, 2, 0), newOperator(t, withCAs(t, 1, 0, false, "ECDSA"))
+	cfg, _ := withExternalEtcd(t, "/etc/etcd-client")
+	external := newOperator(t, cfg)
+	external.recorded = &state.State{Lineage: "l1"}
+	yours.must(yours.apply())
+	alone := func(why, way string) finding {
+		return finding{diag.Error, "CA is rotated alone", "main.hcl:1", "cluster.prod", []string{"cluster.prod/ca: " + why + ". Nothing is changed. ", way}}
+	}
+	for name, c := range map[string]struct {
+		base    *operator
+		rotate  string
+		before  func(*operator)
+		seen    func(*topology.Fleet)
+		options planner.Options
+		want    finding
+	}{
+		"no such CA": {made, "other", nil, nil, planner.Options{}, finding{
+			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/other: there is no such CA. There are ca, front-proxy-ca, etcd-ca, service-account."},
+		}},
+		"somebody else's etcd": {external, "etcd-ca", nil, nil, planner.Options{}, finding{
+			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/etcd-ca: the etcd of this cluster is not ours, and neither is its CA."},
+		}},
+		"a key that is with somebody": {yours, "ca", nil, nil, planner.Options{}, finding{diag.Error, "CA is yours", "main.hcl:1", "cluster.prod", []string{
+			`whose key is not on the control planes. kubewright rotates CAs whose keys are: while one is rotated the cluster signs with the old one and then with the new one by itself.`,
+			"have its certificate issued anew for the same key and give that.",
+		}}},
+		"the API is silent": {made, "ca", nil, silence, planner.Options{}, finding{diag.Error, "API does not answer", "main.hcl:1", "cluster.prod", []string{
+			"a CA is rotated while the API answers", "Nothing is changed. Repair the cluster first (the API did not answer: connection refused).",
+		}}},
+		"another version": {made, "ca", func(o *operator) { o.config.Clusters[0].KubernetesVersion = "1.37.1"; o.kubelets("1.37.1") }, nil, planner.Options{}, alone("the version would change", "Do one after the other.")},
+		"another endpoint": {made, "ca", func(o *operator) {
+			o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443"
+		}, nil, planner.Options{}, alone("the endpoint would move", "Do one after the other.")},
+		"targets": {
+			made, "ca", nil, nil,
+			planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}},
+			alone("the plan is for targets only", "Leave -target out."),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := c.base.copy(t)
+			places(o.config)
+			o.rotate = []topology.Rotation{rotationOf(t, c.rotate)}
+			if c.before != nil {
+				c.before(o)
+			}
+			v := o.observe()
+			if c.seen != nil {
+				c.seen(v)
+			}
+			_, diags := o.planOf(v, c.options)
+			wantSaid(t, diags, c.want)
+		})
+	}
+}
+
+// TestRotationNotes: what somebody is told of who rotates what has ended, or waits for
+// tokens that nobody has seen.
+func TestRotationNotes(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 0)
+	places(base.config)
+	t.Run("ended", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.world.Advance(11 * 365 * 24 * time.Hour)
+		for _, ca := range []string{"ca", "front-proxy-ca", "etcd-ca"} {
+			o.rotate = append(o.rotate, rotationOf(t, ca))
+		}
+		v := o.observe()
+		silence(v)
+		r, diags := o.planOf(v, planner.Options{})
+		wantSaid(t, diags, finding{diag.Warning, "CA is replaced at once", "main.hcl:1", "cluster.prod", []string{
+			"and nobody trusts what it has signed. It is replaced by a new one over SSH alone, and with it everything below it; the API answers again when that is done.",
+		}})
+		if r.Plan == nil || !slices.ContainsFunc(r.Plan.Steps, func(s planner.Step) bool { return s.Impact == "takes away the CA that has ended" }) {
+			t.Errorf("the old CA is not taken away:\n%s", describe(r.Plan))
+		}
+	})
+	t.Run("tokens were not seen", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.rotate = []topology.Rotation{rotationOf(t, "service-account")}
+		p, err := o.plan()
+		o.must(err)
+		if !slices.ContainsFunc(p.Steps, func(s planner.Step) bool {
+			return strings.Contains(s.Impact, "has tokens signed with the new service account key")
+		}) {
+			t.Errorf("nobody says what the tokens are signed with:\n%s", describe(p))
+		}
+		o.must(o.carryOut())
+		o.world.Advance(30 * 24 * time.Hour)
+		o.rotate = nil
+		v := o.observe()
+		v.ClusterReports["prod"].TokensSeen = false
+		_, diags := o.planOf(v, planner.Options{})
+		wantSaid(t, diags, finding{diag.Warning, "Rotation waits", "main.hcl:1", "cluster.prod", []string{"the Secrets with tokens were seen"}})
+	})
+}
+
+// TestClientKubeconfigRefusals: nobody gets a kubeconfig where nobody here can sign it.
+func TestClientKubeconfigRefusals(t *testing.T) {
+	t.Parallel()
+	keyless := withoutKeys(t, 1, 0).config
+	for label, want := range map[string]string{
+		"prod": `nobody here can sign for cluster "prod": the key of its CA "Example ca" is with somebody else. Have a client certificate with CN=ann issued by whoever holds it`,
+		"test": `cluster "test" has no control planes in the configuration`,
+	} {
+		if _, err := pki.ClientKubeconfig(keyless, label, "ann", nil, time.Hour); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// TestSensitiveHealthPlace: where kubewright asks for health stands in its plans, so
+// that nothing sensitive may be in it.
+func TestSensitiveHealthPlace(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, places(cluster(1, 0)))
+	o.config.Clusters[0].Scheduler.Args = []config.Arg{{Name: "bind-address", Value: "127.7.7.7"}}
+	o.config.Clusters[0].Sensitive = map[string]bool{`scheduler.arg["bind-address"]`: true}
+	wantSaid(t, o.diagnose(), finding{diag.Error, "Value cannot be sensitive", "main.hcl:11", `node.cp["cp1"]`, []string{
+		`Where the components of node.cp["cp1"] answer their health checks is made of something sensitive`, "Wrap addresses and ports in nonsensitive().",
+	}})
+}
+
+// TestOtherRuntimes: a host with another container runtime than the one that would be
+// installed there, or that archives of images are loaded into, is told what goes.
+func TestOtherRuntimes(t *testing.T) {
+	t.Parallel()
+	const crio = "unix:///var/run/crio/crio.sock"
+	packaged := func(runtime string) *operator {
+		o := newOperator(t, cluster(1, 0))
+		fromPackages(o.config)
+		o.config.Clusters[0].Install.Packages.Runtime = runtime
+		return o
+	}
+	brought := func() *operator {
+		o, f := airGapped(t, cluster(1, 0))
+		o.bring(f)
+		return o
+	}
+	for name, c := range map[string]struct {
+		o    *operator
+		want []string
+	}{
+		"a package": {packaged(config.DefaultRuntimePackage), []string{
+			"install.packages would bring " + config.DefaultRuntimePackage + ", and the host has another container runtime.", `To do: say runtime = "" in install.packages, or take the other runtime off the host.`,
+		}},
+		"no package": {packaged(""), nil},
+		"artifacts": {brought(), []string{
+			"the artifacts hold containerd, and the host has another container runtime: " + crio + ".", "To do: take containerd out of the artifacts, or the other runtime off the host.",
+			"image archives can be loaded into containerd only, and the host has another runtime.", "To do: load them there yourself, or take images/ out of the artifacts and pull.",
+		}},
+	} {
+		n := c.o.config.Nodes[0]
+		v := c.o.observe()
+		v.Reports[n.Target].Facts.CRISockets, v.Reports[n.Target].Facts.CRISocket = []string{crio}, crio
+		_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
+		said := printedFindings(diags)
+		for _, want := range c.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %q is not in\n%s", name, want, said)
+			}
+		}
+		if c.want == nil && strings.Contains(said, "another container runtime") {
+			t.Errorf("%s: what it says was done, and still it says\n%s", name, said)
+		}
+	}
+}
+
+// TestOtherTypeOfFile: a volume that demands a folder where there is a socket.
+func TestOtherTypeOfFile(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 0))
+	volume("/etc/audit", "Directory")(o.config)
+	v := o.observe()
+	see(v, o.config.Nodes[0], "/etc/audit", func(f *state.FileReport) { f.Exists, f.Type = true, "other" })
+	_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
+	wantSaid(t, diags, finding{diag.Error, "Host is not ready for Kubernetes", "", `node.cp["cp1"]`, []string{
+		"/etc/audit is neither a file nor a directory, and the volume audit demands one of type Directory: the kubelet would not start the component.",
+		"To do: put it there on every control plane, or take path_type out if it may be missing.",
+	}})
+}
+
+// TestImpactsAreTold: what a step means to those who use the cluster stands beside it.
+func TestImpactsAreTold(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	settings := func(o *operator) {
+		o.config.Clusters[0].APIServer.Args = []config.Arg{{Name: "event-ttl", Value: "2h"}}
+		o.config.Clusters[0].Etcd.Args = []config.Arg{{Name: "snapshot-count", Value: "5000"}}
+	}
+	for want, c := range map[string]struct {
+		before func(*operator)
+		seen   func(*operator, *topology.Fleet)
+	}{
+		"stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host stay": {
+			func(o *operator) { o.replace = []state.Target{state.NodeKeyTarget("worker", "w1")} }, nil,
+		},
+		"restarts kube-proxy, one node after another; connections that are set up stay": {
+			func(o *operator) { o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443" }, nil,
+		},
+		"; whether the API is served elsewhere is not known":   {settings, func(_ *operator, v *topology.Fleet) { silence(v) }},
+		"; whether the other members hold quorum is not known": {settings, func(_ *operator, v *topology.Fleet) { silence(v) }},
+		"gives the kubelet a certificate, since nobody trusts its own, and restarts it; pods keep running": {nil, func(o *operator, v *topology.Fleet) {
+			see(v, o.config.Nodes[3], "/var/lib/kubelet/pki/kubelet-client-current.pem", func(f *state.FileReport) { f.Certificates[0].IssuerKeyDigest = "another" })
+			n := v.ClusterReports["prod"].Nodes["host-10-0-0-21"]
+			n.Ready = false
+			v.ClusterReports["prod"].Nodes["host-10-0-0-21"] = n
+		}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			if c.before != nil {
+				c.before(o)
+			}
+			v := o.observe()
+			if c.seen != nil {
+				c.seen(o, v)
+			}
+			r, diags := o.planOf(v, planner.Options{})
+			if r.Plan == nil || impacts(r.Plan, want) == 0 {
+				t.Errorf("no step says so:\n%s%s", printedFindings(diags), describe(r.Plan))
+			}
+		})
+	}
+	o := base.copy(t)
+	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
+		breaking[component](o.config.Clusters[0], config.Arg{Name: "audit-policy-file", Value: absentFile})
+	}
+	if err := o.apply(); err == nil {
+		t.Fatal("it is not broken")
+	}
+	p, err := o.plan()
+	o.must(err)
+	if impacts(p, "waits until kube-controller-manager, kube-scheduler run here as their files say, before another control plane is touched") != 1 {
+		t.Errorf("no step says so:\n%s", describe(p))
+	}
+	v := base.copy(t).observe()
+	v.ClusterReports["prod"].Members[0].Alarms = []string{planner.AlarmNoSpace}
+	r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
+	if diags.HasErrors() || impacts(r.Plan, "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew") != 1 {
+		t.Errorf("%s%s", printedFindings(diags), describe(r.Plan))
+	}
+}
+
+// TestNotesAreTold: what a plan says beside its steps, and of what it makes.
+func TestNotesAreTold(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 0, "1.34.9")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.edit("10.0.0.11", "file /etc/kubernetes/manifests/kube-scheduler.yaml delete")
+	p, err := o.plan()
+	o.must(err)
+	if !slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason == "an earlier apply did not finish" }) {
+		t.Errorf("a pod that an upgrade has stopped is called otherwise:\n%s", describe(p))
+	}
+	o = newOperator(t, cluster(1, 1))
+	p, err = o.plan()
+	o.must(err)
+	made := 0
+	for _, s := range p.Steps {
+		for _, op := range s.Operations {
+			if token, ok := op.(planner.CreateToken); ok && token.Description == "kubewright: for the join of host-10-0-0-21" {
+				made++
+			}
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d tokens say what they are for", made)
+	}
+	o = newOperator(t, cluster(1, 0))
+	s, err := planner.ParseSelector("prepare", pipeline.Names())
+	o.must(err)
+	r, _ := pipeline.Plan(o.observe(), planner.Plan{}, planner.Options{Targets: []planner.Selector{s}})
+	if r.Plan == nil || !slices.Contains(r.Plan.Quorum, "cluster.prod: no member is founded by this plan.") && !strings.Contains(strings.Join(r.Plan.Quorum, " "), "no member is founded by this plan.") {
+		t.Errorf("quorum is %q", r.Plan.Quorum)
+	}
+}

@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"cmp"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/reset"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// replace finds the nodes that are replaced, and puts in the place of what was
+// seen what will be there once each has left: all phases then plan a join.
+func replace(v *topology.Fleet) diag.Diagnostics {
+	if v.Original != nil { // planned before: what was seen is to be looked at anew
+		v.ClusterReports, v.Reports = v.Original, v.OriginalReports
+	}
+	v.Replacements, v.Original, v.OriginalReports = map[state.Target]*topology.Replacement{}, v.ClusterReports, v.Reports
+	if v.Recorded == nil || v.Destroy {
+		return ownership.ReplaceUnknown(v)
+	}
+	diags := ownership.ReplaceUnknown(v)
+	for _, n := range v.Config.Nodes {
+		was, r := v.Recorded.Nodes[n.Target], v.Reports[n.Target]
+		if was == nil || r == nil || was.Cluster != n.Cluster {
+			continue
+		}
+		if d := cmp.Or(ownership.HostOfAnother(v, n, was, r), ownership.OldHostRuns(v, n, was, r), ownership.AnotherMachine(v, n, was, r)); d != nil {
+			diags.Append(d)
+			continue
+		}
+		if reason := ownership.ReplaceReason(v, n, was); reason != "" {
+			v.Replacements[n.Target] = &topology.Replacement{Reason: reason, Report: r}
+			if r.Marks == nil && topology.Blank(r) {
+				v.Replacements[n.Target].Report = nil
+			}
+		}
+	}
+	diags = append(diags, ownership.ReplaceAll(v)...)
+	project(v)
+	return diags
+}
+
+// project puts in the place of what was seen what is there without the nodes
+// that are replaced.
+func project(v *topology.Fleet) {
+	if len(v.Replacements) == 0 {
+		return
+	}
+	v.Reports, v.ClusterReports = maps.Clone(v.Reports), maps.Clone(v.ClusterReports)
+	for _, t := range slices.SortedFunc(maps.Keys(v.Replacements), topology.CompareTargets) {
+		was := v.Recorded.Nodes[t]
+		if r := v.Replacements[t].Report; r != nil {
+			left := departureLeft(v.DepartureOf(t))
+			left.Marks.Lineage = cmp.Or(left.Marks.Lineage, v.Recorded.Lineage) // written with the mark
+			v.Reports[t] = left
+		}
+		if c := v.ClusterReports[was.Cluster]; c != nil {
+			v.ClusterReports[was.Cluster] = withoutNode(c, was)
+		}
+	}
+}
+
+// withoutNode is the cluster once the node has left.
+func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterReport {
+	out := *c
+	out.Nodes, out.StaticPods = maps.Clone(c.Nodes), maps.Clone(c.StaticPods)
+	delete(out.Nodes, n.Name)
+	maps.DeleteFunc(out.StaticPods, func(name string, _ state.StaticPodReport) bool { return strings.HasSuffix(name, "-"+n.Name) })
+	peer := kubeadm.PeerURL(n.Address)
+	if out.Members != nil {
+		out.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peer) })
+	}
+	return &out
+}
+
+// departureLeft is a host of which a replaced node has left: what reset takes away is
+// gone, what it leaves is as it was.
+func departureLeft(l topology.Departure) *state.Report {
+	r := *l.Report
+	gone, before := reset.Paths(l), map[string]string{}
+	if r.Marks != nil {
+		before = r.Marks.Before
+	}
+	r.Files = map[string]state.FileReport{}
+	for p, f := range l.Report.Files {
+		if slices.ContainsFunc(gone, func(g string) bool {
+			return strings.HasPrefix(p, g+"/") || p == g && before["folder:"+p] == ""
+		}) {
+			f = state.FileReport{} // looked for, and not there
+		}
+		r.Files[p] = f
+	}
+	r.Marks = l.KeptMarks()
+	r.Units = maps.Clone(r.Units)
+	u := r.Units[topology.KubeletUnit]
+	u.Active = "inactive"
+	r.Units[topology.KubeletUnit] = u
+	r.Secrets = nil
+	return &r
+}
+
+// chainReplaced has replaced nodes join after they have left, and those that were
+// workers leave one at a time, in an upgrade when the control planes have the version
+// that they join with; control planes leave as walked through.
+func chainReplaced(b *topology.Builder, c *topology.Cluster) {
+	before := kubelet.BeforeJoins(c)
+	for _, n := range c.Nodes {
+		if !c.Fleet.Replaces(n.Target) {
+			continue
+		}
+		reset := topology.StepAddress(n.Target, topology.ResetPhase)
+		for _, p := range preflight.Table() {
+			if p.NodeStep != nil {
+				b.After(topology.StepAddress(n.Target, p.Name), reset)
+			}
+		}
+		if !n.ReplacesWorker() {
+			continue
+		}
+		for _, id := range before {
+			b.After(reset, id)
+			b.After(topology.StepAddress(n.Target, topology.DrainPhase), id)
+		}
+		back := topology.StepAddress(n.Target, topology.WaitBootstrapPhase)
+		if n.IsControlPlane() {
+			back = topology.StepAddress(n.Target, topology.WaitControlPlanePhase)
+		}
+		before = []state.Address{back}
+	}
+}
+
+// endpointLeaves refuses to take away a control plane whose own address is the
+// endpoint of a cluster that has others.
+func endpointLeaves(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, l := range v.Departures() {
+		if l.Cluster == nil || l.Whole || l.Role != string(config.ControlPlane) {
+			continue
+		}
+		if host, _, err := net.SplitHostPort(l.Cluster.ControlPlaneEndpoint); err != nil || !l.IsHost(host) {
+			continue
+		}
+		diags.Append(diag.Errorf("Endpoint would leave", "%s is the host of control_plane_endpoint = %q: without it nobody reaches the other control planes. Nothing is changed. "+
+			"Move the endpoint first, to a balancer or a name that you can move, and apply that.", l.Target, l.Cluster.ControlPlaneEndpoint).At(pki.Place(l.Cluster, "control_plane_endpoint")).For(l.Target))
+	}
+	return diags
+}

@@ -1,0 +1,58 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// price says of each change what it costs of what runs.
+func price(v *topology.Fleet, changes []planner.Change) {
+	for i := range changes {
+		changes[i].Cost = cost(v, changes[i])
+	}
+}
+
+func cost(v *topology.Fleet, c planner.Change) planner.Cost {
+	switch n := v.Find(c.Address.Target); {
+	case v.Replaces(c.Address.Target):
+		return planner.CostReplace
+	case c.Kind == state.KindObject || c.Kind == state.KindNodeObject || c.Kind == state.KindEtcdMember:
+		return planner.CostObject
+	case n != nil && n.Report != nil && !n.Joins() && !c.OnlyAccess() && restartsFor(n, c):
+		return planner.CostRestart
+	}
+	return planner.CostNone
+}
+
+// restartsFor tells that the change of an item has something restarted on a node that runs.
+func restartsFor(n *topology.Node, c planner.Change) bool {
+	switch c.Address.Phase {
+	case topology.KubeletStartPhase:
+		return true // the kubelet reads all of it when it starts
+	case topology.InstallPhase:
+		return restartsForSoftware(n, c)
+	case topology.EtcdPhase, topology.ControlPlanePhase:
+		return c.Kind == state.KindStaticPod
+	}
+	path := staticpod.FileOf(c)
+	return path == topology.KubeletConf || path == topology.KubeletClientCert || slices.ContainsFunc(staticpod.ReadersOf(n, ""), func(r topology.CertConsumer) bool {
+		return n.Report.Files[topology.Manifest(r.Component)].Exists && slices.Contains(staticpod.HeldFiles(r, n, staticpod.ReplacesAtOnce(n.Cluster)), path)
+	})
+}
+
+// restartsForSoftware tells that a part of what is installed is restarted when the
+// item changes.
+func restartsForSoftware(n *topology.Node, c planner.Change) bool {
+	if c.Kind == state.KindUnit {
+		return true
+	}
+	if c.Kind == state.KindPackage {
+		return host.PartOfPackage(c.Address.ID()) != topology.ToolsPart && host.Comes(c)
+	}
+	return slices.ContainsFunc(host.Software(n), func(f host.Installed) bool { return f.Path == c.Address.ID() && f.Runs() })
+}

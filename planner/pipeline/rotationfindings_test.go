@@ -1,0 +1,275 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// rotationCase is what -replace names.
+func rotationOf(t testing.TB, name string) topology.Rotation {
+	t.Helper()
+	r, ok := rotation.ParseRotation("cluster.prod/" + name)
+	if !ok {
+		t.Fatalf("%s is no rotation", name)
+	}
+	return r
+}
+
+// argued has a component given an argument, on line 42.
+func argued(of func(*config.Cluster) *config.Component, block, name, value string) func(*operator, *topology.Fleet) {
+	return func(o *operator, _ *topology.Fleet) {
+		c, at := o.config.Clusters[0], state.Source{File: "main.hcl", Line: 42}
+		of(c).Args = []config.Arg{{Name: name, Value: value, Source: at}}
+		c.Origins = config.Origins{block + ".arg." + name: at}
+	}
+}
+
+func apiServer(c *config.Cluster) *config.Component         { return &c.APIServer.Component }
+func controllerManager(c *config.Cluster) *config.Component { return &c.ControllerManager }
+
+// TestRotationFindings: what keeps a CA or the service account keys from being
+// rotated, or goes with it.
+func TestRotationFindings(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 0)
+	keyed := func(n int) func(*operator, *topology.Fleet) {
+		return func(o *operator, v *topology.Fleet) {
+			see(v, o.config.Nodes[1], pkiDir+"sa.pub", func(f *state.FileReport) {
+				if f.PublicKeys = append(f.PublicKeys, "another")[:n]; n == 0 {
+					f.Invalid = "no public key in the file"
+				}
+			})
+		}
+	}
+	for name, c := range map[string]struct {
+		rotate string
+		seen   func(*operator, *topology.Fleet)
+		want   finding
+	}{
+		"several CAs": {"ca", func(o *operator, v *topology.Fleet) {
+			see(v, o.config.Nodes[1], pkiDir+"ca.crt", func(f *state.FileReport) {
+				f.Certificates = append(f.Certificates, state.CertificateInfo{KeyDigest: "other"})
+			})
+		}, finding{diag.Error, "File trusts several CAs", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`node.cp["cp2"] (10.0.0.12) has 2 certificates in /etc/kubernetes/pki/ca.crt`, "Nothing is changed", "Leave only the CA with which the cluster signs",
+		}}},
+		"no key": {"service-account", keyed(0), finding{diag.Error, "Service account key cannot be read", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`cluster.prod/service-account: /etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12): no public key in the file. Nothing is changed`, "another control plane",
+		}}},
+		"several keys": {"service-account", keyed(2), finding{diag.Error, "File has several keys", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`/etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12) has 2 public keys`, "Nothing is changed", "Leave only the key with which tokens are signed",
+		}}},
+		"keys of the operator's": {"service-account", func(o *operator, _ *topology.Fleet) {
+			o.config.Clusters[0].APIServer.Args = []config.Arg{{Name: "service-account-signing-key-file", Value: "/etc/mine/sa.key"}}
+		}, finding{diag.Error, "Service account keys are yours", "main.hcl:1", "cluster.prod", []string{
+			"cluster.prod/service-account: the configuration gives kube-apiserver's --service-account-signing-key-file a value of its own, so the keys are not those of /etc/kubernetes/pki/sa",
+			"give the new public key beside the old one",
+		}}},
+		"another client CA": {"ca", argued(apiServer, "api_server", "client_ca_file", pkiDir+"clients.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			`cluster.prod/ca: the configuration gives kube-apiserver's --client-ca-file the value "/etc/kubernetes/pki/clients.crt" on node.cp["cp1"] (10.0.0.11), and while the CA is rotated it has to be "/etc/kubernetes/pki/ca.crt": `,
+			"else the component would be left behind with the old CA, or would not start, since a controller manager signs with no file of two CAs. Nothing is changed. ",
+			"Take the flag, or the patch that sets it, out of the configuration, apply that, and run the same command again. ",
+			"What its file trusts besides is not trusted meanwhile: put the flag back when the rotation is complete, with the new CA in that file.",
+		}}},
+		// It is the default, which would be a bundle by then.
+		"a fixed CA to sign with": {"ca", argued(controllerManager, "controller_manager", "cluster-signing-cert-file", pkiDir+"ca.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			`kube-controller-manager's --cluster-signing-cert-file the value "/etc/kubernetes/pki/ca.crt"`, `it has to be "/etc/kubernetes/pki/ca-old.crt"`,
+		}}},
+		"a CA to sign kubelets' with": {"ca", argued(controllerManager, "controller_manager", "cluster-signing-kubelet-client-cert-file", pkiDir+"ca.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			`kube-controller-manager's --cluster-signing-kubelet-client-cert-file the value "/etc/kubernetes/pki/ca.crt"`, "while the CA is rotated it has to be left out: ",
+		}}},
+		"another CA of one kubelet": {"ca", func(o *operator, _ *topology.Fleet) {
+			n := o.config.Nodes[1]
+			n.Kubelet.Config = state.FromGo(map[string]any{"authentication": map[string]any{"x509": map[string]any{"clientCAFile": "/etc/mine.crt"}}})
+			n.Origins = config.Origins{"kubelet.config.authentication.x509.clientCAFile": state.Source{File: "main.hcl", Line: 43}}
+		}, finding{diag.Error, "Flag names another file", "main.hcl:43", "cluster.prod", []string{
+			`gives the kubelet's authentication.x509.clientCAFile the value "/etc/mine.crt" on node.cp["cp2"] (10.0.0.12)`,
+		}}},
+		"another CA of the front proxy": {"front-proxy-ca", argued(apiServer, "api_server", "requestheader-client-ca-file", "/etc/mine.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			"cluster.prod/front-proxy-ca: the configuration gives kube-apiserver's --requestheader-client-ca-file",
+		}}},
+		"another CA of etcd, by a patch": {"etcd-ca", func(o *operator, _ *topology.Fleet) {
+			o.config.Clusters[0].Patches = []config.Patch{{
+				Target: "etcd", Type: "json", Source: state.Source{File: "main.hcl", Line: 44},
+				Content: `[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--trusted-ca-file=/etc/mine.crt"}]`,
+			}}
+		}, finding{diag.Error, "Flag names another file", "main.hcl:44", "cluster.prod", []string{
+			`cluster.prod/etcd-ca: the configuration gives etcd's --trusted-ca-file the value "/etc/mine.crt"`, `it has to be "/etc/kubernetes/pki/etcd/ca.crt"`,
+		}}},
+		"tokens that stay": {"service-account", func(_ *operator, v *topology.Fleet) {
+			v.ClusterReports["prod"].TokenSecrets = []state.TokenSecret{{Namespace: "ci", Name: "robot"}}
+		}, finding{diag.Warning, "Tokens are not renewed", "main.hcl:1", "cluster.prod", []string{
+			"hold tokens of the old key: ci/robot. They are believed until the old key is dropped, which waits for them.", "delete them, make those anew that are needed",
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			o.rotate = []topology.Rotation{rotationOf(t, c.rotate)}
+			v := o.observe()
+			c.seen(o, v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, c.want)
+		})
+	}
+}
+
+// TestTokensEndWithTheirKey: who has the old service account key dropped at once is
+// told whose tokens end with it.
+func TestTokensEndWithTheirKey(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 0)
+	places(o.config)
+	o.rotate = []topology.Rotation{rotationOf(t, "service-account")}
+	o.must(o.apply())
+	v := o.observe()
+	v.ClusterReports["prod"].TokenSecrets = []state.TokenSecret{{Namespace: "ci", Name: "robot"}}
+	_, diags := o.planOf(v, planner.Options{SkipPhases: []string{"token-renewal"}})
+	wantFindings(t, diags, finding{diag.Warning, "Tokens are not renewed", "main.hcl:1", "cluster.prod", []string{
+		"ci/robot. They are believed no more when this plan is done.",
+	}})
+}
+
+// TestRotationIsOver: the command that was cut short as it took the files of its
+// rotation away does not rotate once more, and says so. The next one does.
+func TestRotationIsOver(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]string{"front-proxy-ca": "front-proxy-ca-next.crt", "service-account": "sa-next.pub"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 2, 0)
+			places(o.config)
+			planned := func(options planner.Options) diag.Diagnostics {
+				o.rotate = []topology.Rotation{rotationOf(t, name)}
+				o.view = o.observe()
+				r, diags := o.planOf(o.view, options)
+				o.result = r
+				return diags
+			}
+			if name == "service-account" { // its old key is dropped by a later plan
+				planned(planner.Options{})
+				o.must(o.carryOut())
+			}
+			if diags := planned(planner.Options{SkipPhases: []string{"token-renewal"}}); diags.HasErrors() || len(o.result.Plan.Rotations) != 1 {
+				t.Fatalf("it is not rotated: %v", diags)
+			}
+			dead := false
+			o.world.OnEffect = func(e sim.Effect) error {
+				if dead = dead || e.Op == "remove_path" && strings.Contains(e.Detail, last); dead {
+					return errCrash
+				}
+				return nil
+			}
+			if o.carryOut() == nil {
+				t.Fatal("nothing was taken away")
+			}
+			o.world.OnEffect = nil
+
+			wantFindings(t, planned(planner.Options{}), finding{diag.Warning, "Rotation is over", "main.hcl:1", "cluster.prod", []string{
+				"-replace=cluster.prod/" + name + ": a rotation is complete, and was cut short", "run the same command again when it is done",
+			}})
+			for _, s := range o.result.Plan.Steps {
+				if s.ID.Waypoint != "rotated" {
+					t.Errorf("%s is done again", s.ID)
+				}
+			}
+			o.must(o.carryOut())
+			if diags := planned(planner.Options{}); diags.HasErrors() || len(o.result.Plan.Rotations) != 1 {
+				t.Errorf("it is not rotated once more: %v", diags)
+			}
+		})
+	}
+}
+
+// TestCopyOfAGivenCA: a second copy of a CA of the operator's, which nobody takes
+// away, keeps nothing else from being rotated.
+func TestCopyOfAGivenCA(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, withCAs(t, 2, 0, true, "ECDSA"))
+	o.must(o.apply())
+	o.rotate = []topology.Rotation{rotationOf(t, "service-account")}
+	v := o.observe()
+	seat := o.config.Nodes[0]
+	see(v, seat, pkiDir+"ca-next.crt", func(f *state.FileReport) { *f = v.Reports[seat.Target].Files[pkiDir+"ca.crt"] })
+	r, diags := o.planOf(v, planner.Options{})
+	if diags.HasErrors() || len(r.Plan.Rotations) != 1 {
+		t.Errorf("the keys are not rotated: %v", diags)
+	}
+}
+
+// TestFrontProxyCAEndsAlone: without it the API answers, so it is rotated; until
+// somebody asks for that it is told of, and keeps nothing from being put right.
+func TestFrontProxyCAEndsAlone(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	ended := func(o *operator) *topology.Fleet {
+		v := o.observe()
+		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+			see(v, n, pkiDir+"front-proxy-ca.crt", func(f *state.FileReport) { f.Certificates[0].NotAfter = v.ObservedAt.Add(-time.Hour) })
+		}
+		return v
+	}
+	told := finding{diag.Warning, "CA certificate has expired", "main.hcl:1", "cluster.prod", []string{
+		`The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) was valid until 2026-03-02 `, "API servers answer without it", "metrics.k8s.io", "kubewright apply -replace=cluster.prod/front-proxy-ca",
+	}}
+	for name, c := range map[string]struct {
+		before func(*operator)
+		seen   func(*topology.Fleet)
+		want   []finding
+		plan   func(*planner.Plan) bool
+	}{
+		"told of": {nil, nil, []finding{told}, (*planner.Plan).Empty},
+		"rotated": {func(o *operator) { o.rotate = []topology.Rotation{rotationOf(t, "front-proxy-ca")} }, nil, nil, func(p *planner.Plan) bool {
+			stages := map[string]bool{}
+			for _, s := range p.Steps {
+				stages[s.ID.Waypoint] = true
+			}
+			return stages["trust-both"] && stages["reissue"] && stages["drop-old"] && len(p.Rotations) == 1 && !stages["replaced"]
+		}},
+		"a worker leaves": {func(o *operator) { o.leave("w1") }, nil, []finding{told}, func(p *planner.Plan) bool { return len(p.Steps) > 0 }},
+		"the API is to be repaired": {
+			func(o *operator) {
+				for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+					o.edit(n.Address, "file /etc/kubernetes/manifests/kube-apiserver.yaml delete")
+				}
+			},
+			func(v *topology.Fleet) {
+				delete(v.ClusterReports, "prod")
+				v.ClusterErrors["prod"] = "connection refused"
+			},
+			[]finding{told},
+			func(p *planner.Plan) bool {
+				return len(p.Steps) == 3 && len(p.Withheld) == 1 && p.Withheld[0].Target == state.ClusterTarget("prod") &&
+					strings.Contains(p.Withheld[0].Remedy, "When it answers again, run kubewright apply once more: what is kept in the API is looked at then.")
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			if c.before != nil {
+				c.before(o)
+			}
+			v := ended(o)
+			if c.seen != nil {
+				c.seen(v)
+			}
+			r, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, c.want...)
+			if r.Plan == nil || !c.plan(r.Plan) {
+				t.Errorf("the plan is another one:\n%s", describe(r.Plan))
+			}
+		})
+	}
+}

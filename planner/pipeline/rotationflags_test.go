@@ -1,0 +1,41 @@
+package pipeline_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+// TestDefaultsThatAreSpelledOut: a flag that names the file that it would name anyway
+// is no other file. Whoever reads that takes up the new CA like everybody.
+func TestDefaultsThatAreSpelledOut(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	c := o.config.Clusters[0]
+	c.Etcd.Args = []config.Arg{{Name: "trusted-ca-file", Value: pkiDir + "etcd/ca.crt"}, {Name: "peer-trusted-ca-file", Value: pkiDir + "etcd/ca.crt"}}
+	c.APIServer.Args = []config.Arg{{Name: "etcd-cafile", Value: pkiDir + "etcd/ca.crt"}}
+	o.must(o.apply())
+	o.rotate = []topology.Rotation{rotationOf(t, "etcd-ca")}
+	o.world.OnEffect = func(e sim.Effect) error {
+		if e.Done {
+			for _, d := range o.world.Distrust() {
+				t.Errorf("%v: %s", e, d)
+			}
+		}
+		return nil
+	}
+	o.must(o.apply())
+}
+
+// TestFlagsOfARotationThatHasBegun: what has begun goes on, whatever flags say by now.
+func TestFlagsOfARotationThatHasBegun(t *testing.T) {
+	t.Parallel()
+	o := rotating(t, founded(t, 2, 0), "front-proxy-ca", "reissue", "certs")
+	argued(apiServer, "api_server", "requestheader-client-ca-file", "/etc/mine.crt")(o, nil)
+	if _, diags := o.planOf(o.observe(), planner.Options{}); diags.HasErrors() {
+		t.Error(diags)
+	}
+}

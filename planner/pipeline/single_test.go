@@ -1,0 +1,227 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// raised is a cluster that is about to be upgraded.
+func raised(t *testing.T, planes int, from, to string) *operator {
+	t.Helper()
+	o := running(t, planes, 0, from)
+	o.config.Clusters[0].KubernetesVersion = to
+	o.kubelets(to)
+	return o
+}
+
+// shipped is a cluster that is about to be upgraded with artifacts.
+func shipped(t *testing.T, planes int) *operator {
+	t.Helper()
+	o := running(t, planes, 1, "1.35.8")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.bring(artifactstest.New("amd64", "1.36.3", kubernetesImages(o.config)...))
+	return o
+}
+
+// tuned is a cluster whose etcd is about to get another argument.
+func tuned(t *testing.T, planes int) *operator {
+	t.Helper()
+	o := founded(t, planes, 0)
+	o.config.Clusters[0].Etcd.Args = []config.Arg{{Name: "snapshot-count", Value: "20000"}}
+	return o
+}
+
+// cutShort lets what is to be done die when so many manifests of static pods have
+// been removed or written.
+func (o *operator) cutShort(changed int) {
+	o.t.Helper()
+	_, err := o.planShown()
+	o.must(err)
+	o.world.OnEffect = func(e sim.Effect) error {
+		if e.Done && (e.Op == "remove_path" || e.Op == "write_file") && strings.Contains(e.Detail, "/manifests/") {
+			changed--
+		}
+		if changed <= 0 {
+			return errCrash
+		}
+		return nil
+	}
+	if o.carryOut() == nil {
+		o.t.Fatalf("%d more manifests should have been changed", changed)
+	}
+	o.world.OnEffect = nil
+}
+
+// wantDone wants the same command again to end where nothing is left to do. What
+// only the API tells has to wait until that answers, for the command after it.
+func (o *operator) wantDone() {
+	o.t.Helper()
+	for range 2 {
+		o.must(o.apply())
+	}
+	o.wantNothing()
+}
+
+// TestCutShortWhileStopped stops the operator while some static pods of a control
+// plane are stopped, so that of a single one neither API nor etcd answers: the same
+// command again goes on, through the same versions. With KUBEWRIGHT_LONG set that is at
+// every change, otherwise at every third of three control planes and of longer ways.
+func TestCutShortWhileStopped(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(t *testing.T, planes int) *operator{
+		"upgrade":              func(t *testing.T, planes int) *operator { return raised(t, planes, "1.35.8", "1.36.3") },
+		"upgrade that pulls":   func(t *testing.T, planes int) *operator { return raised(t, planes, "1.35.8", "1.36.1") },
+		"upgrade through one":  func(t *testing.T, planes int) *operator { return raised(t, planes, "1.34.9", "1.36.3") },
+		"upgrade of artifacts": shipped,
+		"argument":             tuned,
+	} {
+		for _, planes := range []int{1, 3} {
+			pods := 4
+			if name == "argument" {
+				pods = 2
+			}
+			// Each is removed, and then each is written.
+			for changed := 1; changed <= 2*pods; changed++ {
+				if whole := planes == 1 && (name == "upgrade" || name == "argument"); !whole && changed%3 != 0 && !long() {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%d/%d", name, planes, changed), func(t *testing.T) {
+					t.Parallel()
+					o := begin(t, planes)
+					o.cutShort(changed)
+					p, err := o.plan()
+					o.must(err)
+					if through := strings.Contains(describe(p), "@1.35.8"); changed < 2*pods && through != (name == "upgrade through one") {
+						t.Errorf("what goes through 1.35.8 is not what has to:\n%s", describe(p))
+					}
+					o.wantDone()
+				})
+			}
+		}
+	}
+}
+
+// TestSingleControlPlaneDrift takes away what the only control plane runs by: it is
+// put right, though nobody can be asked about it.
+func TestSingleControlPlaneDrift(t *testing.T) {
+	t.Parallel()
+	for name, edits := range map[string][]string{
+		"etcd's manifest":              {"etcd.yaml delete"},
+		"both manifests":               {"etcd.yaml delete", "kube-apiserver.yaml delete"},
+		"the API server's":             {"kube-apiserver.yaml delete"},
+		"a member that does not start": {"etcd.yaml set-arg trusted-ca-file=/etc/kubernetes/absent.crt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 1, 0)
+			for _, edit := range edits {
+				o.must(sim.Edit(o.world, "10.0.0.11", "file /etc/kubernetes/manifests/"+edit))
+			}
+			o.must(o.apply())
+			o.wantNothing()
+		})
+	}
+}
+
+// TestUpgradeNotBegunInTheDark: that a control plane is stopped is not enough to
+// tell that an upgrade was begun.
+func TestUpgradeNotBegunInTheDark(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string][]string{
+		"the API server's": {"kube-apiserver"},
+		"all":              {"kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := raised(t, 1, "1.35.8", "1.36.1") // whose images no host has yet
+			for _, f := range files {
+				o.must(sim.Edit(o.world, "10.0.0.11", "file /etc/kubernetes/manifests/"+f+".yaml delete"))
+			}
+			if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), `Bring it to answer first, with kubernetes_version = "1.35.8"`) {
+				t.Errorf("the upgrade is not refused: %v", err)
+			}
+			o.config.Clusters[0].KubernetesVersion = "1.35.8"
+			o.kubelets("1.35.8")
+			o.must(o.apply())
+			o.config.Clusters[0].KubernetesVersion = "1.36.1"
+			o.kubelets("1.36.1")
+			o.wantDone()
+		})
+	}
+}
+
+// TestMemberDown: a member of several that runs, or is about to by itself, is not down.
+func TestMemberDown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		planes       int
+		gone, exited bool
+		want         bool
+	}{
+		{planes: 3, want: false},
+		{planes: 3, exited: true, want: false},
+		{planes: 3, gone: true, exited: true, want: true},
+		{planes: 3, gone: true, want: false},
+		{planes: 1, want: false},
+		{planes: 1, exited: true, want: true},
+	} {
+		o := founded(t, c.planes, 0)
+		_, err := o.planShown()
+		o.must(err)
+		own := slices.IndexFunc(o.config.Nodes, func(n *config.Node) bool { return n.Address == "10.0.0.11" })
+		r := *o.view.Reports[o.config.Nodes[own].Target]
+		r.Files = map[string]state.FileReport{"/etc/kubernetes/manifests/etcd.yaml": {Exists: !c.gone}, "/var/lib/etcd/member": {Exists: true}}
+		if c.exited {
+			r.Started = map[string]time.Time{}
+		}
+		if got := etcd.MemberDown(o.view, o.config.Nodes[own].Target, &r); got != c.want {
+			t.Errorf("%+v: it is down: %v", c, got)
+		}
+		r.Files["/var/lib/etcd/member"] = state.FileReport{}
+		if etcd.MemberDown(o.view, o.config.Nodes[own].Target, &r) {
+			t.Errorf("%+v: one without data is nobody's to start", c)
+		}
+	}
+}
+
+// TestMemberExits: members of etcd that do not start by their manifests, and without
+// which there is no quorum, get other ones, whether an apply has written those or
+// somebody else.
+func TestMemberExits(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(o *operator){
+		"one of two, by an apply": func(o *operator) {
+			o.config.Clusters[0].Etcd.Args = []config.Arg{{Name: "cert-file", Value: "/nowhere"}}
+			if o.apply() == nil {
+				o.t.Error("etcd starts")
+			}
+			o.config.Clusters[0].Etcd.Args = nil
+		},
+		"one of two, by somebody else":   func(o *operator) { o.edit("10.0.0.12", breaksEtcd) },
+		"two of three, by somebody else": func(o *operator) { o.edit("10.0.0.11", breaksEtcd); o.edit("10.0.0.13", breaksEtcd) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			planes := 2
+			if strings.HasPrefix(name, "two of three") {
+				planes = 3
+			}
+			o := founded(t, planes, 0)
+			o.config.Clusters[0].Upgrade.AllowDowntime = true
+			stop(o)
+			o.world.Advance(time.Minute)
+			o.must(o.apply())
+			o.wantNothing()
+			o.wantVoters(planes)
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// unskipped drops the changes, or the drift, of phases that the configuration
+// leaves out by skip_phases: for a node, for all nodes of a cluster, or for the
+// cluster itself. A step of theirs has nothing to do then. What an earlier plan
+// made of such a phase stays as it is, as it does with -skip-phase.
+func unskipped(v *topology.Fleet, changes []planner.Change) []planner.Change {
+	skipped := map[*topology.Cluster]map[state.ObjectRef]bool{}
+	return slices.DeleteFunc(changes, func(ch planner.Change) bool {
+		c := v.ClusterOf(ch.Address.Target)
+		switch {
+		case c == nil || len(c.SkipPhases) == 0 && ch.Address.Target == c.Target:
+			return false
+		case ch.Address.Target != c.Target:
+			n := c.Node(ch.Address.Target)
+			return n != nil && host.LeavesOut(n, ch.Address.Phase)
+		case ch.Address.Phase != topology.AddonPhase || ch.Kind != state.KindObject:
+			return false
+		}
+		if skipped[c] == nil {
+			skipped[c] = skippedAddons(c)
+		}
+		return skipped[c][objects.ParseRef(ch.Address.ID())]
+	})
+}
+
+// skippedAddons are the objects of kubeadm's addons that are left out, which may be
+// there all the same: made before, or by somebody else. The user's own addons are
+// not among them, as their blocks say that they are wanted.
+func skippedAddons(c *topology.Cluster) map[state.ObjectRef]bool {
+	out := map[state.ObjectRef]bool{}
+	primary := c.PrimaryNode()
+	if primary == nil || primary.Report == nil {
+		return out
+	}
+	for _, part := range []string{topology.CoreDNSPart, topology.KubeProxyPart} {
+		if !c.Skips(part) {
+			continue
+		}
+		alone := *c.Shared
+		alone.SkipPhases, alone.DNS.Disabled, alone.KubeProxy.Disabled = nil, part != topology.CoreDNSPart, part != topology.KubeProxyPart
+		in := primary.Input()
+		in.Cluster = &alone
+		for _, o := range kubeadm.Objects(in) {
+			if o.Phase == topology.AddonPhase {
+				out[o.Ref] = true
+			}
+		}
+	}
+	return out
+}

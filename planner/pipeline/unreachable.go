@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Unreachable tells a finding that says nothing but that a host did not answer.
+func Unreachable(d *diag.Diagnostic) bool {
+	return d.Summary == ownership.HostNotLookedAt || d.Summary == ownership.ControlPlaneNotLookedAt
+}
+
+// unreachable refuses a plan that would have to leave a host out: a worker, a
+// node that leaves, or in a destroy any node. What it holds is unknown, and
+// unknown is not absent: somebody has to say that the rest may go on without
+// it. A control plane that stays is situate's to refuse, and no flag helps.
+func unreachable(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, u := range leftOut(v) {
+		if v.AllowUnreachable {
+			continue
+		}
+		d := couldNotLook(v, diag.Error, u)
+		if !hasToBeSeen(v, u.Target) {
+			d.Detail += fmt.Sprintf("\n\nTo go on without it: -%s. Then nothing is done to the host, and its node counts as neither healthy nor gone.", topology.AllowUnreachableFlag)
+		}
+		if v.Find(u.Target) == nil && !v.Destroy && !u.Answered {
+			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, its node is taken out of the cluster without it: %s, or a removed block with unreachable = true.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
+		}
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// hasToBeSeen tells of a node whose cluster rotates a CA: no flag helps there.
+func hasToBeSeen(v *topology.Fleet, t state.Target) bool {
+	label := labelOf(v, t)
+	return !v.Destroy && !v.RefreshOnly && slices.ContainsFunc(v.Clusters, func(c *topology.Cluster) bool {
+		return c.Label == label && (len(c.Rotating) > 0 || c.Keys.Acts()) && !rotation.RotationWaits(c)
+	})
+}
+
+// besides is what a report that has other errors says of hosts that a plan would speak
+// of: those that are left out, and those that cannot be written to.
+func besides(v *topology.Fleet) diag.Diagnostics {
+	return append(stillOut(v), preflight.Unwritable(v, nil)...)
+}
+
+// stillOut are the hosts that the flag leaves out: the plan, which would list them, is
+// not printed.
+func stillOut(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if v.AllowUnreachable {
+		for _, u := range leftOut(v) {
+			diags = append(diags, couldNotLook(v, diag.Warning, u))
+		}
+	}
+	return diags
+}
+
+// leftOut are the hosts, in order, without which a plan can go on.
+func leftOut(v *topology.Fleet) []state.Unobserved {
+	var out []state.Unobserved
+	for _, u := range v.Unobserved {
+		if v.Untrusted[u.Target] || v.Forgets(u.Target) || v.Abandons(u.Target) || v.Refused[u.Target.String()] {
+			continue
+		}
+		if n := v.Find(u.Target); n == nil || !n.IsControlPlane() || v.Destroy {
+			out = append(out, u)
+		}
+	}
+	slices.SortFunc(out, func(a, b state.Unobserved) int { return strings.Compare(a.Target.String(), b.Target.String()) })
+	return out
+}
+
+// couldNotLook says which host it is, why, and what to do.
+func couldNotLook(v *topology.Fleet, severity diag.Severity, u state.Unobserved) *diag.Diagnostic {
+	d := &diag.Diagnostic{Severity: severity, Summary: ownership.HostNotLookedAt, Address: u.Target.String()}
+	where := ", which is no longer in the configuration"
+	if n := v.Find(u.Target); n != nil {
+		where, d.Subject = " ("+n.Address+")", n.Source
+	} else if v.RecordedNode(u.Target) {
+		where = " (" + v.Recorded.Nodes[u.Target].Address + ")" + where
+	}
+	d.Detail = u.Target.String() + where + ": " + u.Reason + ". Nothing is changed on any host."
+	if u.Remedy != "" {
+		d.Detail += "\n\nTo do: " + u.Remedy + "."
+	}
+	return d
+}

@@ -1,0 +1,186 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestUntrustedLeaver: a worker whose block is gone and whose host another state has is not
+// reset, and keeps nothing else from being planned.
+func TestUntrustedLeaver(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 2)
+	w := base.config.Nodes[2]
+	for name, c := range map[string]struct {
+		allow   bool
+		options planner.Options
+		want    diag.Severity
+	}{
+		"no flag":            {false, planner.Options{}, diag.Error},
+		"-allow-unreachable": {true, planner.Options{}, diag.Warning},
+		"-exclude":           {false, planner.Options{Excludes: []planner.Selector{{Target: w.Target}}}, diag.Warning},
+		"-target":            {false, planner.Options{Targets: []planner.Selector{{Target: base.config.Nodes[1].Target}}}, diag.Warning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			o.leave(w.Target.Key)
+			v := o.observe()
+			mark(v, w, func(m *state.Marks) { m.Lineage = "another" })
+			v.AllowUnreachable = c.allow
+			r, diags := o.planOf(v, c.options)
+			want := finding{c.want, "Host belongs to another state", "", w.Target.String(), []string{w.Address}}
+			if c.want == diag.Error {
+				want.says = append(want.says, "is to leave cluster", "in the state with lineage another", "kubewright state rm", "To go on without this host")
+			}
+			wantFindings(t, diags, want)
+			if c.want == diag.Warning && (r.Plan == nil || stepOf(r.Plan, w.Target.Key+"/reset") != nil) {
+				t.Error("there is no plan, or it resets the host")
+			}
+		})
+	}
+}
+
+// TestForeignWorkerBeforeFounding: a worker that another state has keeps no cluster from
+// being founded when it is left out.
+func TestForeignWorkerBeforeFounding(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	places(o.config)
+	w := o.config.Nodes[1]
+	seen := o.observe().Reports[w.Target]
+	blank := newOperator(t, o.config)
+	places(blank.config)
+	v := blank.observe()
+	v.Reports[w.Target] = seen
+	_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
+	if !diags.HasErrors() {
+		t.Error("it is not refused")
+	}
+	r, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{Excludes: []planner.Selector{{Target: w.Target}}})
+	if diags.HasErrors() || r.Plan == nil || r.Plan.Empty() {
+		t.Errorf("nothing is planned:\n%s", printedFindings(diags))
+	}
+}
+
+// TestOlderState: a state that lacks a run is refused, unless the cluster shows that the
+// run was cut short, or a flag accepts it.
+func TestOlderState(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 2)
+	last := base.recorded.RunToken
+	for name, c := range map[string]struct {
+		change func(*topology.Fleet)
+		want   finding
+	}{
+		"refused":  {func(*topology.Fleet) {}, finding{diag.Error, "State is older than its hosts", "", "", []string{"kubewright state recover", "-allow-older-state"}}},
+		"accepted": {func(v *topology.Fleet) { v.AllowOlderState = true }, finding{diag.Warning, "State is older than its hosts", "", "", []string{"shows as changed outside"}}},
+		"cut short": {
+			func(v *topology.Fleet) {
+				v.ClusterReports["prod"].Lease = &state.RunLease{Lineage: v.Recorded.Lineage, Token: last + 1}
+			},
+			finding{diag.Warning, "Last run was cut short", "", "", []string{"still has the lease"}},
+		},
+		"another state's lease": {
+			func(v *topology.Fleet) {
+				v.ClusterReports["prod"].Lease = &state.RunLease{Lineage: "another", Token: last + 1}
+			},
+			finding{diag.Error, "State is older than its hosts", "", "", nil},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			v := o.observe()
+			mark(v, o.config.Nodes[0], func(m *state.Marks) { m.Token = last + 1 })
+			c.change(v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, c.want)
+			if got := ownership.NextRun(v); got != last+2 {
+				t.Errorf("the next run is %d, want %d", got, last+2)
+			}
+		})
+	}
+	t.Run("workers", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		v := o.observe()
+		mark(v, o.config.Nodes[1], func(m *state.Marks) { m.Token = math.MaxInt64 })
+		mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Token = last + 3 })
+		_, diags := o.planOf(v, planner.Options{})
+		wantFindings(t, diags,
+			finding{diag.Warning, "Run token does not count", "", "", []string{"w1", "9223372036854775807"}},
+			finding{diag.Warning, "Worker has seen a later run", "", "", []string{"w2"}})
+		if got := ownership.NextRun(v); got != last+4 || ownership.VoidRuns(v)[o.config.Nodes[1].Target] != math.MaxInt64 || len(ownership.VoidRuns(v)) != 1 {
+			t.Errorf("the next run is %d, want %d; void are %v", got, last+4, ownership.VoidRuns(v))
+		}
+	})
+}
+
+// TestRunTokenOfState: a state that took over what a host made up counts on from what hosts
+// have really seen, and says so.
+func TestRunTokenOfState(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	last := o.recorded.RunToken
+	v := o.observe()
+	recorded := *v.Recorded
+	recorded.RunToken = math.MaxInt64
+	v.Recorded = &recorded
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Warning, "Run token does not count", "", "", []string{
+		"The state has the run token 9223372036854775807, a number that no run can have reached: it came from a host. ",
+		fmt.Sprintf("The next run is number %d, and the state takes it over.", last+1),
+	}})
+	if got := ownership.NextRun(v); got != last+1 {
+		t.Errorf("the next run is %d, want %d", got, last+1)
+	}
+}
+
+// TestUnreadableMark: a mark that cannot be read says neither whose the host is nor of which run.
+func TestUnreadableMark(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	v := o.observe()
+	mark(v, o.config.Nodes[1], func(m *state.Marks) { m.Unreadable = "cannot read /var/lib/kubewright/marks.json" })
+	_, diags := o.planOf(v, planner.Options{})
+	if len(diags) != 1 || diags[0].Summary != "Host's mark cannot be read" {
+		t.Fatalf("got\n%s", printedFindings(diags))
+	}
+	for _, part := range []string{
+		"cannot read /var/lib/kubewright/marks.json. kubewright knows by this file whose the host is and which run was the last there. Nothing is changed on any host.",
+		"put the file back from a backup, or delete it", "-replace=",
+	} {
+		if !strings.Contains(diags[0].Detail, part) {
+			t.Errorf("%q is not in\n%s", part, diags[0].Detail)
+		}
+	}
+}
+
+// TestForeignWorkerAndEtcd: what is done to etcd touches no worker, and none keeps it from
+// being done.
+func TestForeignWorkerAndEtcd(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	places(o.config)
+	v := o.observe()
+	mark(v, o.config.Nodes[3], func(m *state.Marks) { m.Lineage = "another" })
+	r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
+	if diags.HasErrors() || r.Plan == nil || r.Plan.Empty() {
+		t.Errorf("nothing is planned:\n%s", printedFindings(diags))
+	}
+	if (finding{diag.Warning, "Host belongs to another state", "main.hcl:14", o.config.Nodes[3].Target.String(), []string{"which changes control planes alone"}}).in(diags) == nil {
+		t.Errorf("there is no warning:\n%s", printedFindings(diags))
+	}
+}

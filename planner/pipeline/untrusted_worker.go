@@ -1,0 +1,49 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// leaveOut takes the workers out of the view whose hosts are not what the state knows, and
+// that the plan does not need, and returns a warning for each.
+func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
+	if !v.AllowUnreachable && len(o.Targets)+len(o.Excludes) == 0 {
+		return nil
+	}
+	find := func() diag.Diagnostics {
+		others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
+		refuse(v, others)
+		pki.Resolve(v)
+		found := slices.Concat(others, Situate(v), preflight.Duplicates(v))
+		v.ClusterReports, v.Reports, v.Original, v.Replacements, v.Refused = v.Original, v.OriginalReports, nil, nil, nil
+		return found
+	}
+	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
+		if flag := ownership.LeavesOutWorker(v, t, o); flag != "" {
+			return ", by -" + flag
+		}
+		return ""
+	})
+}
+
+// LeaveOutWorkers is leaveOut for what changes control planes alone.
+func LeaveOutWorkers(v *topology.Fleet) diag.Diagnostics {
+	find := func() diag.Diagnostics {
+		pki.Resolve(v)
+		return Situate(v)
+	}
+	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
+		if ownership.IsWorker(v, t) {
+			return ", which changes control planes alone"
+		}
+		return ""
+	})
+}

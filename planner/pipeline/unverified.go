@@ -1,0 +1,30 @@
+package pipeline
+
+import (
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Unproved are the control planes of a cluster whose API servers run and are not shown as
+// ready by its API, with the names of their mirror pods. They may serve all the same: kubelets
+// show what they have probed, the first time ten seconds after a start, and up to 1.34 one
+// that was restarted knows nothing of before (KEP-4781, kubernetes/kubernetes#100277). And
+// the node controller takes the condition from pods that change while their node is not
+// Ready, until the kubelet gives it back (MarkPodsNotReady of Kubernetes 1.36).
+func Unproved(v *topology.Fleet, label string) map[state.Target]string {
+	out := map[state.Target]string{}
+	for _, t := range v.ControlPlanesOf(label) {
+		var configured string
+		for _, n := range v.Config.NodesOf(label, config.ControlPlane) {
+			if n.Target == t {
+				configured = n.Name
+			}
+		}
+		name := "kube-apiserver-" + v.NameOf(t, configured)
+		if pod := v.ClusterReports[label].StaticPods[name]; pod.Running && !pod.Ready && !pod.Stale() {
+			out[t] = name
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kubernetesVersion is where kubernetes_version is.
+var kubernetesVersion = state.Source{File: "main.hcl", Line: 5, Column: 1}
+
+// upgrading is an upgrade from 1.35.8.
+type upgrading struct {
+	to     string
+	before func(*operator)
+	seen   func(*operator, *topology.Fleet)
+	want   []finding
+}
+
+// kubeletRuns has the worker's kubelet run a version.
+func kubeletRuns(version string) func(*operator, *topology.Fleet) {
+	return func(_ *operator, v *topology.Fleet) {
+		n := v.ClusterReports["prod"].Nodes["host-10-0-0-21"]
+		n.KubeletVersion = "v" + version
+		v.ClusterReports["prod"].Nodes["host-10-0-0-21"] = n
+	}
+}
+
+// upgradings are upgrades with something to say of them.
+func upgradings() map[string]upgrading {
+	line := kubernetesVersion.String()
+	misfit := finding{diag.Error, "Kubelet does not fit", line, "cluster.prod", []string{`Cluster "prod", node host-10-0-0-21: kubelet `, "Nothing is changed on any host"}}
+	exchanged := func(o *operator) {
+		other := *o.config.Nodes[0]
+		other.Target.Key, other.Address = "cp9", "10.0.0.19"
+		o.leave("cp3")
+		o.config.Nodes = slices.Insert(o.config.Nodes, 2, &other)
+		o.kubelets("1.36.3")
+	}
+	return map[string]upgrading{
+		"back": {"1.34.9", nil, nil, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
+			`Cluster "prod": an API server runs 1.35.8 already, and Kubernetes cannot go back`, `Set kubernetes_version = "1.35.8"`, "Nothing is changed on any host",
+		}}}},
+		"from what is not known": {"1.35.8", nil, func(o *operator, v *topology.Fleet) {
+			for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+				for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+					see(v, n, "/etc/kubernetes/manifests/"+component+".yaml", func(f *state.FileReport) {
+						f.Content = bytes.ReplaceAll(f.Content, []byte(":v1.35.8"), []byte(":v1.31.9"))
+					})
+				}
+			}
+		}, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
+			"from 1.31.9 to 1.35.8 the control planes go through 1.32 and 1.33, and no release of that is known here", "Bring them to 1.33 first with the tool that made the cluster, and plan again", "Nothing is changed on any host",
+		}}}},
+		"in the dark": {"1.36.3", nil, func(_ *operator, v *topology.Fleet) {
+			delete(v.ClusterReports, "prod")
+			v.ClusterErrors["prod"] = "connection refused"
+		}, []finding{
+			{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
+				`Cluster "prod": the API did not answer: connection refused, so that it is not known which versions its kubelets run.`, `with kubernetes_version = "1.35.8". Nothing is changed on any host.`,
+			}},
+		}},
+		"while members come and go": {"1.36.3", exchanged, nil, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
+			"control planes are to come and to go in the same plan (cp9 joins, cp3 leaves)", `the nodes first, with kubernetes_version = "1.35.8", or the upgrade first`,
+		}}}},
+		"while members come and go and it has begun": {"1.36.3", exchanged, func(o *operator, v *topology.Fleet) {
+			for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+				see(v, o.config.Nodes[0], "/etc/kubernetes/manifests/"+component+".yaml", func(f *state.FileReport) {
+					f.Content = bytes.ReplaceAll(f.Content, []byte(":v1.35.8"), []byte(":v1.36.3"))
+				})
+			}
+		}, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
+			"Do one after the other: the upgrade first, which has begun, with the control planes as they were. Nothing is changed on any host.",
+		}}}},
+		"an old kubelet runs": {"1.36.3", nil, kubeletRuns("1.32.9"), []finding{misfit.saying("kubelet 1.32.9 does not go with", "Stop at 1.35.8 first: with that as kubernetes_version", "Then go on to 1.36.3.")}},
+		"too far at once":     {"1.37.1", nil, kubeletRuns("1.33.9"), []finding{misfit.saying("kubelet 1.33.9 does not go with", "Stop at a release of 1.36 first")}},
+		"a new kubelet runs":  {"1.36.3", nil, kubeletRuns("1.36.3"), []finding{misfit.saying("kubelet 1.36.3 does not go with", "Install the kubelet 1.35.8 there and restart it")}},
+		"a newer one is installed": {"1.36.3", func(o *operator) { o.edit("10.0.0.21", "install kubelet=1.37.1") }, nil, []finding{
+			{diag.Error, "Kubelet does not fit", line, "cluster.prod", []string{`node.worker["w1"], as installed on the host: kubelet 1.37.1 does not go with`, "Install the kubelet 1.36.3 there."}},
+		}},
+		"APIs that go": {"1.36.3", nil, func(_ *operator, v *topology.Fleet) {
+			v.ClusterReports["prod"].Deprecated = []state.DeprecatedAPI{
+				{Group: "a.example.com", Version: "v1beta1", Resource: "gone", Removed: "1.36", Users: []string{"old-operator (gone-1)"}},
+				{Group: "b.example.com", Version: "v1beta1", Resource: "later", Removed: "1.40"},
+			}
+			v.ClusterReports["prod"].DeprecatedUnread = []string{`node.cp["cp2"]: connection refused`}
+		}, []finding{
+			{diag.Warning, "Removed APIs are in use", line, "cluster.prod", []string{
+				`Since the API servers of cluster "prod" were started, they were asked for APIs that Kubernetes 1.36 does not serve. Such requests fail from then on`, "gone", "written by old-operator (gone-1)", "deprecated API migration guide",
+			}},
+			{diag.Warning, "Deprecated APIs are in use", line, "cluster.prod", []string{"APIs that a later release will not serve", "later", "removed in 1.40"}},
+			{diag.Warning, "Deprecated APIs are not known", line, "cluster.prod", []string{
+				`Not every API server of cluster "prod" told which deprecated APIs it was asked for`, `node.cp["cp2"]: connection refused`, "plan again when it answers",
+			}},
+		}},
+	}
+}
+
+// TestUpgradeFindings: what keeps a cluster from another version, and what somebody
+// should know before it gets there.
+func TestUpgradeFindings(t *testing.T) {
+	t.Parallel()
+	for name, c := range upgradings() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := running(t, 3, 1, "1.35.8")
+			if c.before != nil {
+				c.before(o)
+			} else {
+				o.kubelets("1.35.8")
+			}
+			places(o.config)
+			cl := o.config.Clusters[0]
+			cl.KubernetesVersion, cl.Origins = c.to, maps.Clone(cl.Origins)
+			cl.Origins["kubernetes_version"] = kubernetesVersion
+			v := o.observe()
+			if c.seen != nil {
+				c.seen(o, v)
+			}
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Kubelet stays behind" }), c.want...)
+		})
+	}
+}
+
+// TestConfigurationFits: what no file can be made of is said before a host is asked.
+func TestConfigurationFits(t *testing.T) {
+	t.Parallel()
+	cfg := places(cluster(2, 1))
+	patch := config.Patch{Target: "kube-apiserver", Type: "json", Content: `[{"op": "remove", "path": "/spec/nothing"}]`}
+	cfg.Clusters[0].Patches = []config.Patch{patch}
+	if diags := pipeline.Check(cfg); len(diags) != 1 {
+		t.Errorf("one patch for all control planes:\n%s", printedFindings(diags))
+	} else {
+		finding{says: []string{`For node.cp["cp1"]: `, "cannot apply the json patch of kube-apiserver"}}.check(t, diags[0])
+	}
+	cfg.Clusters[0].Patches = nil
+	wantFindings(t, pipeline.Check(cfg))
+	cfg.Nodes[1].Patches = []config.Patch{patch}
+	wantFindings(t, pipeline.Check(cfg), finding{diag.Error, "Configuration does not fit the component", "main.hcl:12", `node.cp["cp2"]`, []string{"cannot apply the json patch of kube-apiserver"}})
+}
+
+// TestPatchThatDoesNotFit wants the error of a patch to be at the patch.
+func TestPatchThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	at := func(line int) state.Source { return state.Source{File: "main.hcl", Line: line} }
+	for _, c := range []struct{ target, content, says string }{
+		{"kubeletconfiguration", `[{"op": "add", "path": "/maxPods", "value": "many"}]`, "cannot read the patched KubeletConfiguration: "},
+		{"kubeletconfiguration", `[{"op": "add", "path": "/maxPodz", "value": 5}]`, `cannot read the patched KubeletConfiguration: unknown field "maxPodz"`},
+		{"kube-apiserver", `[{"op": "add", "path": "/spec/priority", "value": "high"}]`, "cannot read the patched manifest of kube-apiserver: "},
+		{"etcd", `[{"op": "remove", "path": "/spec/nothing"}]`, "cannot apply the json patch of etcd (main.hcl:42): "},
+		{"corednsdeployment", `[{"op": "add", "path": "/spec/replicas", "value": "many"}]`, "cannot read the patched Deployment coredns: "},
+	} {
+		cfg := places(cluster(1, 1))
+		cfg.Clusters[0].Patches = []config.Patch{
+			{Target: c.target, Type: "merge", Content: "{}", Source: at(41)},
+			{Target: c.target, Type: "json", Content: c.content, Source: at(42)},
+			{Target: c.target, Type: "merge", Content: "{}", Source: at(43)},
+		}
+		diags := pipeline.Check(cfg)
+		if len(diags) != 1 || diags[0].Subject != at(42) || !strings.Contains(diags[0].Detail, c.says) {
+			t.Errorf("wanted %q at line 42, got\n%s", c.says, printedFindings(diags))
+		}
+	}
+}
+
+// TestKubeletPatchOnTheWay wants a patch of what kubelets know since a version to be
+// no matter of the versions that only control planes go through.
+func TestKubeletPatchOnTheWay(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 0, "1.34.9")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	o.config.Clusters[0].Patches = []config.Patch{{Target: "kubeletconfiguration", Type: "merge", Content: "memoryReservationPolicy: TieredReservation"}}
+	o.must(o.apply())
+	o.wantNothing()
+}
+
+// A kubelet that somebody has put back to an older version is no upgrade.
+func TestOlderKubeletIsNoUpgrade(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	o.edit("10.0.0.21", "install kubelet=1.35.8")
+	p, err := o.plan()
+	o.must(err)
+	if len(p.Upgrades) > 0 || stepOf(p, "w1/kubelet-start") == nil {
+		t.Errorf("got upgrades %q, and\n%s", p.Upgrades, describe(p))
+	}
+}

@@ -1,0 +1,94 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestWantedAgain: a control plane whose leaving was cut short, and that is wanted again,
+// joins anew, or the plan says how it does. Its etcd is never started by what it ran by
+// before, which would found another one, or wait for members that are gone. With
+// KUBEWRIGHT_LONG set the cut is before and behind every effect, otherwise at some.
+func TestWantedAgain(t *testing.T) {
+	t.Parallel()
+	for gone := range 3 {
+		begin := founded(t, 3, 1)
+		all := begin.config.Nodes
+		begin.config.Nodes = slices.Delete(slices.Clone(all), gone, gone+1)
+		_, err := begin.plan()
+		begin.must(err)
+		first, last, ended := begin.copy(t).effects()
+		for n, done := range crashes(t, first, last, 13) {
+			if done && !ended[n] {
+				continue
+			}
+			t.Run(fmt.Sprintf("cp%d/%d/%v", gone+1, n, done), func(t *testing.T) {
+				t.Parallel()
+				o := begin.copy(t)
+				etcd := o.observe().ClusterReports["prod"].EtcdClusterID
+				crashOnce(o, n, done)
+				o.config.Nodes = all
+				p, err := o.plan()
+				if err != nil && strings.Contains(err.Error(), "Etcd does not count this member") {
+					o.replace = []state.Target{all[gone].Target}
+					p, err = o.plan()
+				}
+				o.must(err)
+				files := o.view.Reports[all[gone].Target].Files
+				if files[etcdManifest].Exists && !files["/var/lib/etcd/member"].Exists && len(o.replace) == 0 {
+					// Whether the kubelet or the next step is faster is a matter of luck.
+					start := stepOf(p, all[gone].Target.Key+"/kubelet-start")
+					if !slices.ContainsFunc(start.Operations, func(op planner.Operation) bool { return op == planner.RemovePath{Path: etcdManifest} }) {
+						t.Errorf("its kubelet is started with the manifest of before: %+v", start.Operations)
+					}
+				}
+				o.must(o.carryOut())
+				o.wantNothing()
+				o.wantVoters(3)
+				if now := o.observe().ClusterReports["prod"].EtcdClusterID; now != etcd {
+					t.Errorf("etcd was %s and is %s", etcd, now)
+				}
+			})
+		}
+	}
+}
+
+const etcdManifest = "/etc/kubernetes/manifests/etcd.yaml"
+
+// TestUnwantedAmidFounding: nodes that are taken out of the configuration while their
+// cluster is half founded are given back as soon as there is an API that can be told so.
+func TestUnwantedAmidFounding(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"cp2", "cp3", "w1"} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(3, 2))
+			_, err := o.plan()
+			o.must(err)
+			o.around = func(s *planner.Step) error {
+				if s.Phase != "prepare" {
+					return errCrash
+				}
+				return nil
+			}
+			if o.carryOut() == nil {
+				t.Fatal("hosts are prepared, and nothing else is to be done")
+			}
+			o.around = nil
+			o.leave(key)
+			p, err := o.plan()
+			o.must(err)
+			reset, serves := stepOf(p, key+"/reset"), stepOf(p, "cp1/wait-control-plane")
+			if reset == nil || serves == nil || !waitsFor(p, reset, serves.ID) {
+				t.Errorf("%s does not wait for an API:\n%s", key, describe(p))
+			}
+			o.must(o.carryOut())
+			o.wantNothing()
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+	"golang.org/x/mod/semver"
+)
+
+// RegistryPrefix is what the API server's keys begin with.
+func RegistryPrefix(c *config.Cluster) string {
+	prefix := "/registry"
+	for _, a := range c.APIServer.Args {
+		if a.Name == "etcd-prefix" {
+			prefix = a.Value
+		}
+	}
+	return strings.TrimRight(prefix, "/") + "/"
+}
+
+// minExternalEtcd is the oldest etcd that kubeadm takes (app/constants:
+// MinExternalEtcdVersion of 1.34 to 1.37).
+const minExternalEtcd = "3.5.24"
+
+// seenExternalEtcd is what was seen through the node, before the cluster's API has
+// served anything; nil when it is not the one through which it was asked.
+func seenExternalEtcd(n *topology.Node) *topology.ExternalEtcd {
+	c := n.Cluster
+	if c.Etcd.External == nil || !c.Founding || c.ControlPlanes()[0] != n {
+		return nil
+	}
+	return c.Fleet.ExternalEtcds[c.Label]
+}
+
+// externalEtcdVersion finds an external etcd that is too old, or does not answer.
+func externalEtcdVersion(n *topology.Node) []finding {
+	seen := seenExternalEtcd(n)
+	switch {
+	case seen == nil:
+		return nil
+	case seen.Blind:
+		return []finding{{
+			text:   "the external etcd could not be looked at, because this host's sshd does not let connections through. Nobody knows whether it is new enough and holds another cluster's data",
+			remedy: "set AllowTcpForwarding in sshd_config, or see for yourself that it is " + minExternalEtcd + " or newer and holds no other cluster",
+		}}
+	}
+	var out []finding
+	for _, endpoint := range host.SortedNames(seen.Versions) {
+		if have := seen.Versions[endpoint]; semver.Compare("v"+have, "v"+minExternalEtcd) < 0 {
+			out = append(out, finding{
+				text:   fmt.Sprintf("the external etcd at %s is %s, and Kubernetes %s needs %s at least", endpoint, have, n.Cluster.KubernetesVersion, minExternalEtcd),
+				remedy: "upgrade etcd first",
+			})
+		}
+	}
+	if seen.Err != nil && len(etcdClientFiles(n)) == 0 { // which would be the cause, and is told by itself
+		out = append(out, finding{
+			text:   fmt.Sprintf("seen from here, %v", seen.Err),
+			remedy: "check the endpoints of etcd { external }, that etcd runs and may be reached from the control planes, and that it trusts the client certificate",
+		})
+	}
+	return out
+}
+
+// externalEtcdData finds keys of another cluster in an external etcd. Once an API
+// server of this one may have run they may be its own.
+func externalEtcdData(n *topology.Node) []finding {
+	seen := seenExternalEtcd(n)
+	if seen == nil || seen.Keys == 0 || slices.ContainsFunc(n.Cluster.ControlPlanes(), hasAPIServer) {
+		return nil
+	}
+	prefix := RegistryPrefix(n.Cluster.Cluster)
+	return []finding{{
+		text:   fmt.Sprintf("the external etcd holds a cluster already: %d keys begin with %s. A new cluster would take over that one's objects, and what was signed or encrypted for it would not be valid any more", seen.Keys, prefix),
+		remedy: fmt.Sprintf("find out whose it is; use another etcd, or another etcd-prefix for the API server. If nobody needs it any more, as after destroy: etcdctl del --prefix %s", state.ShellWord(prefix)),
+	}}
+}
+
+// hasAPIServer tells that an API server may have run on the node.
+func hasAPIServer(n *topology.Node) bool {
+	return n.Report != nil && n.Report.Files[topology.Manifest("kube-apiserver")].Exists
+}

@@ -1,0 +1,275 @@
+package preflight
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/topology"
+)
+
+// InstallCommands unpack archives on a host; runc is looked up because a
+// containerd from the artifacts may rest on the host's.
+var InstallCommands = []string{"tar", "gzip", "runc"}
+
+// nodeArtifactsFit tells that the artifacts, where there are any, are for the
+// host's architecture.
+func nodeArtifactsFit(n *topology.Node) bool {
+	catalog := n.Cluster.Install.Catalog
+	return catalog == nil || n.Facts().Arch == "" || len(catalog.Architectures()) == 0 || slices.Contains(catalog.Architectures(), n.Facts().Arch)
+}
+
+func artifactsFit(n *topology.Node) []finding {
+	if nodeArtifactsFit(n) {
+		return nil
+	}
+	arch, install := n.Facts().Arch, n.Cluster.Install
+	return []finding{{
+		text:   fmt.Sprintf("the machine is %s, and %s has artifacts for %s only", arch, install.Artifacts, strings.Join(install.Catalog.Architectures(), ", ")),
+		remedy: fmt.Sprintf("put those for %[1]s there as well, such as %[1]s/kubelet, containerd-VERSION-linux-%[1]s.tar.gz, runc.%[1]s and %[1]s/images/*.tar", arch),
+	}}
+}
+
+// SoftwareFolders are those into which install writes, and those that they are in.
+func SoftwareFolders(n *topology.Node) []string {
+	var out []string
+	for _, f := range host.Software(n) {
+		for dir := path.Dir(f.Path); dir != "/" && !slices.Contains(out, dir); dir = path.Dir(dir) {
+			out = append(out, dir)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// foreignFolders finds those in which others than root could exchange what root runs: of
+// archives that were unpacked with the owners of then, or of a group that may install. A
+// host refuses to write there.
+func foreignFolders(n *topology.Node) []finding {
+	var out []finding
+	for _, p := range SoftwareFolders(n) {
+		f := n.Report.Files[p]
+		mode, err := strconv.ParseUint(f.Mode, 8, 32)
+		if f.Type != "directory" || err != nil {
+			continue
+		}
+		user, group, _ := strings.Cut(f.Owner, ":")
+		add := func(what, command string) {
+			out = append(out, finding{
+				text:   fmt.Sprintf("%s %s, and nothing is written where others than root could exchange it", p, what),
+				remedy: fmt.Sprintf("if nobody else needs that: %s %s", command, p),
+			})
+		}
+		switch {
+		case user != "root":
+			add("belongs to "+f.Owner, "chown root:root")
+		case mode&0o020 != 0 && group != "root":
+			add(fmt.Sprintf("can be written to by group %s (mode %s)", group, f.Mode), "chmod g-w")
+		}
+		if mode&0o002 != 0 {
+			add(fmt.Sprintf("can be written to by everybody (mode %s)", f.Mode), "chmod o-w")
+		}
+	}
+	return out
+}
+
+// otherRuntime tells that the host has a runtime which is not containerd.
+func otherRuntime(n *topology.Node) bool {
+	return slices.ContainsFunc(n.Facts().CRISockets, func(s string) bool { return !strings.Contains(s, "containerd") })
+}
+
+// sockets are those on which runtimes listen, and that of the node block.
+func sockets(n *topology.Node) []string {
+	out := slices.Clone(n.Facts().CRISockets)
+	if n.CRISocket != "" && !slices.Contains(out, n.CRISocket) {
+		out = append(out, n.CRISocket)
+	}
+	return out
+}
+
+// broughtRuntime checks that the containerd of the artifacts can be the host's runtime.
+func broughtRuntime(n *topology.Node) []finding {
+	var out []finding
+	if otherRuntime(n) || n.CRISocket != "" && !strings.Contains(n.CRISocket, "containerd") {
+		out = append(out, finding{
+			text:   "the artifacts hold containerd, and the host has another container runtime: " + strings.Join(sockets(n), ", "),
+			remedy: "take containerd out of the artifacts, or the other runtime off the host",
+		})
+	}
+	if present, asked := n.Report.Commands["runc"]; !host.Brings(n, config.ArtifactRunc) && asked && !present {
+		out = append(out, finding{text: "there is no runc, neither on the host nor among the artifacts", remedy: "install runc" + orPut(n, "runc."+n.Facts().Arch)})
+	}
+	return out
+}
+
+// imagesAtHand checks that all images can be had, also those of versions on the way.
+func imagesAtHand(n *topology.Node) []finding {
+	if !nodeArtifactsFit(n) {
+		return nil
+	}
+	var out []finding
+	wanted := host.NodeImages(n)
+	for _, hop := range hops(n) {
+		wanted = append(wanted, imagesAt(n, hop)...)
+	}
+	if otherRuntime(n) && slices.ContainsFunc(wanted, func(image string) bool { return !hasImage(n, image) && host.ArchiveOf(n, image) != nil }) {
+		out = append(out, finding{
+			text:   "image archives can be loaded into containerd only, and the host has another runtime",
+			remedy: "load them there yourself, or take images/ out of the artifacts and pull",
+		})
+	}
+	if host.PullPolicy(n) != "Never" {
+		return out
+	}
+	if missing := nodeMissing(n, host.NodeImages(n)); len(missing) > 0 {
+		out = append(out, finding{
+			text:   "images are neither present nor in an archive, and image_pull_policy is Never: " + named(n, missing),
+			remedy: "put an archive of them into images/ of the artifacts, with these names, or let them be pulled",
+		})
+	}
+	for _, hop := range hops(n) {
+		if missing := nodeMissing(n, imagesAt(n, hop)); len(missing) > 0 {
+			out = append(out, finding{
+				text:   fmt.Sprintf("control planes are upgraded by way of %s, images of which are neither present nor in an archive, and image_pull_policy is Never: %s", hop, named(n, missing)),
+				remedy: "put an archive of them into images/ of the artifacts, with these names, let them be pulled" + otherWay(n.Cluster, hop),
+			})
+		}
+	}
+	return out
+}
+
+// hops are the versions on the way to the wanted one that the node goes through.
+func hops(n *topology.Node) []planner.Release {
+	if up := n.Cluster.Up; n.IsControlPlane() && n.Upgrades() && len(up.Hops) > 1 {
+		return up.Hops[:len(up.Hops)-1]
+	}
+	return nil
+}
+
+// imagesAt are the images that a control plane needs to go through a version: those
+// of its static pods.
+func imagesAt(n *topology.Node, version planner.Release) []string {
+	return slices.DeleteFunc(imagesOf(n, version), func(image string) bool { return !slices.Contains(n.StaticPods(), path.Base(host.Repository(image))) })
+}
+
+// imagesOf are the images that kubeadm wants on the node in a version.
+func imagesOf(n *topology.Node, version planner.Release) []string {
+	in := n.Input()
+	there := *in.Cluster
+	there.KubernetesVersion = version.String()
+	in.Cluster = &there
+	return kubeadm.Images(in)
+}
+
+// otherWay is what else somebody can do who has not the images of a version on the way:
+// go to a patch release beside it whose images are there. Where API servers run the
+// version already, the others follow to no other.
+func otherWay(c *topology.Cluster, hop planner.Release) string {
+	if c.Up.Newest == hop {
+		return ""
+	}
+	var best planner.Release
+	for _, n := range c.ControlPlanes() {
+		for _, r := range apiServersAtHand(n) {
+			if r.Major == hop.Major && r.Minor == hop.Minor && r.Compare(best) > 0 && hasImagesOf(c, r) {
+				best = r
+			}
+		}
+	}
+	if best == (planner.Release{}) {
+		return fmt.Sprintf(", or upgrade first to a patch release of %d.%d whose images are there", hop.Major, hop.Minor)
+	}
+	return ", or upgrade first to " + best.String() + ", whose images are there"
+}
+
+// hasImagesOf tells that every node which is upgraded has what it needs in a version.
+func hasImagesOf(c *topology.Cluster, version planner.Release) bool {
+	return !slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.Upgrades() && len(nodeMissing(n, imagesOf(n, version))) > 0 })
+}
+
+// apiServersAtHand are the versions of the API server whose images the node has, or
+// can be sent.
+func apiServersAtHand(n *topology.Node) []planner.Release {
+	var images []string
+	if n.Report != nil {
+		images = append(images, n.Report.Images...)
+	}
+	for _, a := range host.Artifacts(n) {
+		images = append(images, a.Images...)
+	}
+	var out []planner.Release
+	for _, image := range images {
+		tag, ours := strings.CutPrefix(image, n.Cluster.ImageRepository+"/kube-apiserver:")
+		if r, ok := planner.ParseRelease(tag); ours && ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func hasImage(n *topology.Node, image string) bool { return slices.Contains(n.Report.Images, image) }
+
+// nodeMissing are images that the host does not have, and can be sent by nobody.
+func nodeMissing(n *topology.Node, images []string) []string {
+	return slices.DeleteFunc(slices.Clone(images), func(image string) bool { return hasImage(n, image) || host.ArchiveOf(n, image) != nil })
+}
+
+// named lists images that are missing, and what archives hold of the kind.
+func named(n *topology.Node, missing []string) string {
+	text := strings.Join(missing, ", ")
+	var elsewhere []string
+	for _, image := range missing {
+		elsewhere = append(elsewhere, likeIn(n, image)...)
+	}
+	if len(elsewhere) > 0 {
+		text += ". Archives hold them under another name: " + strings.Join(elsewhere, ", ")
+	}
+	return text
+}
+
+// likeIn names images of the archives that differ from one in their registry only.
+func likeIn(n *topology.Node, image string) []string {
+	var out []string
+	for _, a := range host.Artifacts(n) {
+		for _, i := range a.Images {
+			if path.Base(i) == path.Base(image) {
+				out = append(out, i+" in "+a.Name)
+			}
+		}
+	}
+	return out
+}
+
+func norArtifacts(n *topology.Node, what string) string {
+	if n.Cluster.Install.Catalog == nil {
+		return ""
+	}
+	return ", and the artifacts have no " + what
+}
+
+func orPut(n *topology.Node, name string) string {
+	if n.Cluster.Install.Catalog == nil {
+		return ""
+	}
+	return ", or put " + name + " into " + n.Cluster.Install.Artifacts
+}
+
+// unpackCommands checks that the host can unpack what is sent to it.
+func unpackCommands(n *topology.Node) []finding {
+	var out []finding
+	archives := slices.ContainsFunc(host.Artifacts(n), func(a config.Artifact) bool {
+		return slices.ContainsFunc(a.Programs, func(p config.Program) bool { return p.Member != "" })
+	})
+	for _, c := range []string{"tar", "gzip"} {
+		if present, asked := n.Report.Commands[c]; archives && asked && !present {
+			out = append(out, finding{check: "FileExisting-" + c, text: c + " is not on the path, which unpacks the artifacts", remedy: "install the package that has " + c})
+		}
+	}
+	return out
+}

@@ -1,0 +1,226 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// finding is one result of a preflight check.
+type finding struct {
+	// check is the name by which it is ignored; empty for that of the table's row.
+	check string
+	// text says what is wrong and why it matters, remedy what to do. Neither ends
+	// with a full stop. They name no host, so that hosts with the same finding
+	// share a line of the report.
+	text    string
+	remedy  string
+	warning bool
+}
+
+// Preflight checks every host, and gives all findings of all hosts at once. A
+// check is left out by name with ignore_preflight_errors; its findings are then
+// warnings. The phase as a whole is skipped as others are; that two nodes are
+// not one host is checked all the same.
+func Preflight(v *topology.Fleet) diag.Diagnostics {
+	if v.Destroy || v.RefreshOnly {
+		return nil
+	}
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		r := report{groups: map[findingKey]*group{}}
+		for _, n := range c.Nodes {
+			if n.Report == nil || skipsPreflight(n) {
+				continue
+			}
+			for _, f := range findings(n, func(c preflightCheck) bool {
+				return c.always || isNew(n) || c.ofControlPlanes() && BecomesControlPlane(n)
+			}) {
+				r.add(n, f)
+			}
+		}
+		diags = append(diags, r.diagnostics()...)
+	}
+	return append(diags, Duplicates(v)...)
+}
+
+func skipsPreflight(n *topology.Node) bool {
+	return slices.Contains(n.Cluster.Fleet.Skipped, topology.PreflightPhase) || host.LeavesOut(n, topology.PreflightPhase)
+}
+
+// isNew tells that nothing was done to the node's host yet: every check is due then.
+func isNew(n *topology.Node) bool { return n.Report.Marks == nil && topology.Blank(n.Report) }
+
+// BecomesControlPlane tells that the node is recorded as a worker and is to be a control plane:
+// nobody has asked yet whether its host can be one. Once it has left, or joins as one, it
+// is not recorded as a worker any more.
+func BecomesControlPlane(n *topology.Node) bool {
+	v := n.Cluster.Fleet
+	return n.IsControlPlane() && v.RecordedNode(n.Target) && v.Recorded.Nodes[n.Target].Role != string(n.Role)
+}
+
+// Unwritable are the findings of what a host needs that is written to, of nodes that
+// run: errors where the plan writes to the host, so that it does not stop at it halfway.
+// Elsewhere, and everywhere without a plan, they are warnings, for the next change;
+// what is to be ignored is not spoken of then.
+func Unwritable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+	if v.Destroy || v.RefreshOnly {
+		return nil
+	}
+	var diags diag.Diagnostics
+	v.Writes = hostWrites(p)
+	for _, c := range v.Clusters {
+		r := report{groups: map[findingKey]*group{}}
+		for _, n := range c.Nodes {
+			if n.Report == nil || isNew(n) || skipsPreflight(n) {
+				continue
+			}
+			_, written := v.Writes[n.Target]
+			for _, f := range findings(n, func(c preflightCheck) bool { return c.written }) {
+				f.warning = !written
+				if written || !ignores(n, f.check) {
+					r.add(n, f)
+				}
+			}
+		}
+		diags = append(diags, r.diagnostics()...)
+	}
+	return diags
+}
+
+// hostWrites are the operations of a plan that write to hosts, but for those that give
+// a host back: they make room.
+func hostWrites(p *planner.Plan) map[state.Target]planner.Operations {
+	out := map[state.Target]planner.Operations{}
+	if p == nil {
+		return out
+	}
+	for _, s := range p.Steps {
+		host := s.Target
+		if host.Type != state.TypeNode {
+			host = s.Via
+		}
+		for _, op := range s.Operations {
+			if s.Phase != topology.ResetPhase && planner.WritesHost(op) {
+				out[host] = append(out[host], op)
+			}
+		}
+	}
+	return out
+}
+
+// findings runs the checks that are due on the node.
+func findings(n *topology.Node, due func(preflightCheck) bool) []finding {
+	var out []finding
+	for _, c := range preflightChecks {
+		if c.find == nil || !due(c) {
+			continue
+		}
+		for _, f := range c.find(n) {
+			if f.check == "" {
+				f.check = c.name
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// report collects findings; hosts that share one are named together.
+type report struct {
+	order  []findingKey
+	groups map[findingKey]*group
+}
+
+// findingKey is what two findings have in common that are told once.
+type findingKey struct {
+	finding
+	ignored bool
+}
+
+type group struct{ nodes []*topology.Node }
+
+func (r *report) add(n *topology.Node, f finding) {
+	key := findingKey{f, !f.warning && ignores(n, f.check)}
+	if r.groups[key] == nil {
+		r.groups[key] = &group{}
+		r.order = append(r.order, key)
+	}
+	r.groups[key].nodes = append(r.groups[key].nodes, n)
+}
+
+func (r *report) diagnostics() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, key := range r.order {
+		diags = append(diags, key.diagnose(r.groups[key].nodes))
+	}
+	return diags
+}
+
+// diagnose is the finding as it is shown.
+func (f findingKey) diagnose(nodes []*topology.Node) *diag.Diagnostic {
+	var hosts []string
+	for _, n := range nodes {
+		hosts = append(hosts, fmt.Sprintf("%s (%s)", n.Target, n.Address))
+	}
+	d := &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Host is not ready for Kubernetes", Subject: nodes[0].Source,
+		Detail: strings.Join(hosts, ", ") + ": " + f.text + ".",
+	}
+	if len(nodes) == 1 {
+		d.Address = nodes[0].Target.String()
+	}
+	if f.warning || f.ignored {
+		d.Severity, d.Summary = diag.Warning, "Preflight check "+f.check
+		if f.ignored {
+			d.Detail += " The configuration says to ignore this."
+		}
+		d.Detail += " To do: " + f.remedy + "."
+		return d
+	}
+	d.Detail += fmt.Sprintf(" Nothing is changed on any host.\n\nTo do: %s. To go on all the same: ignore_preflight_errors = [%q].", f.remedy, f.check)
+	return d
+}
+
+func ignores(n *topology.Node, check string) bool {
+	for _, list := range [][]string{n.IgnorePreflightErrors, n.Cluster.IgnorePreflightErrors} {
+		if slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, check) || strings.EqualFold(name, "all") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Duplicates finds two blocks that reach the same host, of whichever clusters, and
+// two hosts with one name in a cluster.
+func Duplicates(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	machines := map[string]*topology.Node{}
+	for _, c := range v.Clusters {
+		names := map[string]*topology.Node{}
+		for _, n := range c.Nodes {
+			if n.Report == nil {
+				continue
+			}
+			id := n.Facts().MachineID
+			if o := machines[id]; o != nil && id != "" {
+				diags.Append(diag.Errorf(SameMachine, "%s (%s) and %s (%s) have the same machine id %s: "+
+					"either two addresses lead to one host, or a host was cloned without a new /etc/machine-id. Nothing is changed on any host. "+
+					"Correct the address, or give the clone an id of its own (rm /etc/machine-id && systemd-machine-id-setup) and restart it.",
+					o.Target, o.Address, n.Target, n.Address, id).At(n.Source).For(n.Target))
+			}
+			if o := names[n.NodeName]; o != nil {
+				diags.Append(diag.Errorf("Two nodes have one name", "%s (%s) and %s (%s) would both be node %q in Kubernetes. Nothing is changed on any host. "+
+					"Give one of the hosts another name, or set name in its node block.", o.Target, o.Address, n.Target, n.Address, n.NodeName).At(n.Source).For(n.Target))
+			}
+			machines[id], names[n.NodeName] = n, n
+		}
+	}
+	return diags
+}

@@ -1,0 +1,350 @@
+package provenance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// settingsIn are the settings that stand in a block, by the first key, sorted.
+func settingsIn(origins config.Origins) map[string][]topology.Written {
+	const separator = "\x00"
+	enclosing := map[string]bool{}
+	out := map[string][]topology.Written{}
+	for _, path := range slices.Sorted(maps.Keys(origins)) {
+		keys := state.SplitPath(path)
+		for i := 1; i < len(keys); i++ {
+			enclosing[strings.Join(keys[:i], separator)] = true
+		}
+		out[keys[0]] = append(out[keys[0]], topology.Written{Keys: keys, Source: origins[path]})
+	}
+	for _, settings := range out {
+		for i := range settings {
+			settings[i].Leaf = !enclosing[strings.Join(settings[i].Keys, separator)]
+		}
+	}
+	return out
+}
+
+// fill adds the origins of the values of settings; what is there already counts.
+func fill(out map[string]state.Source, rows []topology.Placing, settings map[string][]topology.Written) {
+	for _, row := range rows {
+		for _, s := range settings[row.Setting[0]] {
+			key, rest, ok := match(row, s)
+			if !ok {
+				continue
+			}
+			for _, v := range row.Values {
+				if path := filled(v, key, rest); out[path].IsZero() {
+					out[path] = s.Source
+				}
+			}
+		}
+	}
+}
+
+// match tells whether the row is about a setting, and what its "*" and "**" are.
+func match(p topology.Placing, s topology.Written) (one string, rest []string, ok bool) {
+	for i, key := range p.Setting {
+		switch {
+		case i >= len(s.Keys):
+			return "", nil, false
+		case key == "**":
+			return one, s.Keys[i:], s.Leaf
+		case key == "*":
+			one = s.Keys[i]
+		case key != s.Keys[i]:
+			return "", nil, false
+		}
+	}
+	return one, nil, len(s.Keys) == len(p.Setting)
+}
+
+// filled is a path with keys in the place of "*" and "**".
+func filled(keys []string, one string, rest []string) string {
+	path := ""
+	for _, key := range keys {
+		switch key {
+		case "*":
+			path = state.JoinPath(path, one)
+		case "**":
+			for _, k := range rest {
+				path = state.JoinPath(path, k)
+			}
+		default:
+			path = state.JoinPath(path, key)
+		}
+	}
+	return path
+}
+
+// sharedOrigins are those of an item that are the cluster's settings.
+func sharedOrigins(c *topology.Cluster, p *topology.Placings) map[string]state.Source {
+	m, key := c.Fleet.Cache, topology.SharedKey{Cluster: c, Placings: p}
+	if _, ok := m.Shared[key]; !ok {
+		if _, ok := m.Settings[c.Target]; !ok {
+			m.Settings[c.Target] = settingsIn(c.Origins)
+		}
+		out := map[string]state.Source{}
+		fill(out, p.Cluster, m.Settings[c.Target])
+		m.Shared[key] = out
+	}
+	return m.Shared[key]
+}
+
+// ownSettings are the settings of the node block.
+func ownSettings(n *topology.Node) map[string][]topology.Written {
+	m := n.Cluster.Fleet.Cache
+	if _, ok := m.Settings[n.Target]; !ok {
+		m.Settings[n.Target] = settingsIn(n.Origins)
+	}
+	return m.Settings[n.Target]
+}
+
+// FileOrigins are those of a file of the node, whose settings count before the cluster's.
+func FileOrigins(n *topology.Node, it *state.Item, p *topology.Placings) {
+	it.Origin = map[string]state.Source{}
+	if n.Cluster.Fleet.PathsOnly {
+		return
+	}
+	fill(it.Origin, p.Before, ownSettings(n))
+	for path, s := range sharedOrigins(n.Cluster, p) {
+		if it.Origin[path].IsZero() {
+			it.Origin[path] = s
+		}
+	}
+	fill(it.Origin, p.Behind, ownSettings(n))
+	complete(n.Cluster, it, p)
+}
+
+// PodOrigins are those of the static pod of a component.
+func PodOrigins(n *topology.Node, it *state.Item, component string, render func(kubeadm.Input) ([]byte, error)) {
+	FileOrigins(n, it, podPlacings[component])
+	override(it, patchedFile(n, it, component, render))
+}
+
+// KubeletOrigins are those of the kubelet's configuration. What patches make of it is
+// the same on all nodes that have no settings of their own.
+func KubeletOrigins(n *topology.Node, it *state.Item) {
+	FileOrigins(n, it, kubeletPlacings)
+	if n.Cluster.Fleet.PathsOnly {
+		return
+	}
+	m, key := n.Cluster.Fleet.Cache, KubeletKey(n)
+	patched, ok := m.Patched[key]
+	if !ok || !Plain(n) {
+		patched = patchedFile(n, it, "kubeletconfiguration", kubeadm.KubeletConfig)
+	}
+	if Plain(n) {
+		m.Patched[key] = patched
+	}
+	override(it, patched)
+}
+
+// patchedFile are the paths of a file that its patches made others.
+func patchedFile(n *topology.Node, it *state.Item, target string, render func(kubeadm.Input) ([]byte, error)) []topology.PatchedPath {
+	if n.Cluster.Fleet.PathsOnly {
+		return nil
+	}
+	return patchedPaths(it, target, n.Input(), func(in kubeadm.Input) (state.Item, error) {
+		out := *it
+		content, err := render(in)
+		if err == nil {
+			out.Attributes, err = FileAttributes(n.Cluster.Fleet, it.Kind, content, it.Attributes.Get("mode").AsString(), topology.Root)
+		}
+		return out, err
+	})
+}
+
+// ObjectOrigins are those of an object that the cluster's primary renders.
+func ObjectOrigins(c *topology.Cluster, it *state.Item, ref state.ObjectRef) {
+	if c.Fleet.PathsOnly {
+		return
+	}
+	name := ref.Kind + "/" + ref.Name
+	p, ok := objectPlacings[name]
+	if !ok {
+		p = kubeadmsOwn
+	}
+	it.Origin = maps.Clone(sharedOrigins(c, p))
+	fill(it.Origin, p.Behind, ownSettings(c.PrimaryNode()))
+	complete(c, it, p)
+	if target, ok := patchTargets[name]; ok {
+		override(it, patchedPaths(it, target, PrimaryInput(c), func(in kubeadm.Input) (state.Item, error) {
+			if err := kubeadm.Check(in); err != nil {
+				return state.Item{}, err
+			}
+			for _, o := range kubeadm.Objects(in) {
+				if o.Ref == ref {
+					return ObjectItem(c.Target, it.Address.Phase, ref, o.Object), nil
+				}
+			}
+			return state.Item{}, fmt.Errorf("no %s is rendered", name)
+		}))
+	}
+}
+
+// complete adds the origins of images, and that the rest is kubeadm's default.
+func complete(c *topology.Cluster, it *state.Item, p *topology.Placings) {
+	for _, i := range p.Images {
+		fillImage(c, it.Origin, i, it.Attributes.Get(i.Value).AsString())
+	}
+	if it.Origin[""].IsZero() {
+		it.Origin[""] = Usual(c)
+	}
+}
+
+// fillImage adds the origins of an image: of its tag, of its repository, and of both.
+func fillImage(c *topology.Cluster, out map[string]state.Source, p topology.ImagePlacing, image string) {
+	colon := strings.LastIndex(image, ":")
+	if colon < 0 {
+		return
+	}
+	out[p.At] = ClusterOrigin(c, p.Tag...)
+	out[state.JoinPath(p.At, image[:colon])] = ClusterOrigin(c, p.Repository...)
+	out[state.JoinPath(p.At, image[colon:])] = ClusterOrigin(c, p.Tag...)
+}
+
+// Usual is the origin of what the configuration says nothing of.
+func Usual(c *topology.Cluster) state.Source {
+	return state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))
+}
+
+// ClusterOrigin is where the configuration speaks of one of some paths of the cluster block,
+// the first that it has, or the default that kubeadm of this version has.
+func ClusterOrigin(c *topology.Cluster, paths ...string) state.Source {
+	for _, p := range paths {
+		if s, ok := c.Origins[p]; ok {
+			return s
+		}
+	}
+	return Usual(c)
+}
+
+// NodeOrigin is the first of the paths that the node block speaks of.
+func NodeOrigin(n *topology.Node, paths ...string) state.Source {
+	for _, p := range paths {
+		if s, ok := n.Origins[p]; ok {
+			return s
+		}
+	}
+	return n.Source
+}
+
+// patchedPaths are those of the patches of a target, in their order: what they set or
+// take away is what comes out otherwise without them. Render renders the item.
+func patchedPaths(it *state.Item, target string, in kubeadm.Input, render func(kubeadm.Input) (state.Item, error)) []topology.PatchedPath {
+	patches := kubeadm.Patches(in, target)
+	if len(patches) == 0 {
+		return nil
+	}
+	var out []topology.PatchedPath
+	before, err := render(withPatches(in, target, 0))
+	for i := 0; i < len(patches) && err == nil; i++ {
+		after := *it
+		if i+1 < len(patches) {
+			if after, err = render(withPatches(in, target, i+1)); err != nil {
+				break // a patch mends what the one before it leaves
+			}
+		}
+		for _, path := range pathsBetween(after, before) {
+			out = append(out, topology.PatchedPath{Path: path, Source: patches[i].Source})
+		}
+		before = after
+	}
+	return out
+}
+
+// override puts the patches over the origins of an item.
+func override(it *state.Item, patched []topology.PatchedPath) {
+	for _, o := range patched {
+		maps.DeleteFunc(it.Origin, func(p string, _ state.Source) bool {
+			return p == o.Path || strings.HasPrefix(p, o.Path+".") || strings.HasPrefix(p, o.Path+"[")
+		})
+		it.Origin[o.Path] = o.Source
+	}
+}
+
+// withPatches is an input with only so many of the patches of a target.
+func withPatches(in kubeadm.Input, target string, count int) kubeadm.Input {
+	keep := func(patches []config.Patch) []config.Patch {
+		var out []config.Patch
+		for _, p := range patches {
+			if p.Target == target {
+				if count == 0 {
+					continue
+				}
+				count--
+			}
+			out = append(out, p)
+		}
+		return out
+	}
+	c, n := *in.Cluster, *in.Node
+	c.Patches = keep(c.Patches)
+	n.Patches = keep(n.Patches)
+	in.Cluster, in.Node = &c, &n
+	return in
+}
+
+// pathsBetween are the paths at which an item is not as it was.
+func pathsBetween(want, have state.Item) []string {
+	var snapshots [3]state.Snapshot
+	snapshots[0].Items, snapshots[1].Items = []state.Item{want}, []state.Item{have}
+	for i := range snapshots {
+		snapshots[i].Sort()
+	}
+	var out []string
+	for _, change := range planner.Diff(&snapshots[0], &snapshots[1], &snapshots[2]) {
+		for _, a := range change.Attributes {
+			out = append(out, a.Path)
+		}
+	}
+	return out
+}
+
+func KubeletKey(n *topology.Node) topology.KubeletKey {
+	return topology.KubeletKey{Cluster: n.Settings, Resolved: n.Facts().SystemdResolved, Socket: n.RuntimeSocket()}
+}
+
+// Plain tells that the node block has no part in what components are configured
+// with but arguments, which always fit.
+func Plain(n *topology.Node) bool { return n.Kubelet.Config.IsNull() && len(n.Patches) == 0 }
+
+// PrimaryInput is what the objects in the cluster are rendered of.
+func PrimaryInput(c *topology.Cluster) kubeadm.Input {
+	in := c.PrimaryNode().Input()
+	in.Cluster = c.Shared
+	return in
+}
+
+// FileAttributes parses a file's content in the way of the item's kind. The
+// desired side goes through it as well, so that equal files have equal attributes.
+func FileAttributes(v *topology.Fleet, kind state.Kind, content []byte, mode, owner string) (state.Value, error) {
+	tree, err := v.Cache.Tree(kind, content)
+	if err != nil {
+		return state.Value{}, err
+	}
+	m := map[string]state.Value{"mode": state.String(mode), "owner": state.String(owner)}
+	maps.Copy(m, tree.AsMap())
+	return state.Map(m), nil
+}
+
+// minor cuts 1.36.3 to 1.36.
+func minor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return version
+	}
+	return parts[0] + "." + parts[1]
+}
+
+// GivenCertificate is where the configuration gives the cluster's CA.
+const GivenCertificate = "certificates.ca.certificate"

@@ -1,0 +1,191 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Adopt is what the state has to learn so that clusters which somebody else
+// made, by their labels, are ours: their identities, and their nodes with what
+// each does without. It reads what was observed and nothing else; a blank host is
+// a node to come. Errors among the diagnostics mean that there is nothing to adopt.
+func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics) {
+	pki.Resolve(v)
+	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if !slices.Contains(labels, c.Label) {
+			continue
+		}
+		found := append(adoptable(c), ownership.CheckClusterImmutable(c)...)
+		if diags = append(diags, found...); found.HasErrors() {
+			continue
+		}
+		diags = append(diags, pipeline.SituateCluster(c)...)
+		if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
+			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without nodes that no block speaks of: %s. kubewright does not know their hosts, and leaves them alone. "+
+				"Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
+		}
+		for _, n := range c.Nodes {
+			if topology.Blank(n.Report) {
+				continue
+			}
+			l.Nodes[n.Target] = adopted(n)
+		}
+		if rec := clusterRecord(c); rec != nil {
+			l.Clusters[c.Label] = rec
+		}
+	}
+	return l, diags
+}
+
+// Imports is what the state has to learn of the clusters that import blocks speak
+// of and that it does not know yet, in all or in part.
+func Imports(v *topology.Fleet) (state.Learned, diag.Diagnostics) {
+	var labels, known []string
+	for _, i := range v.Config.Imports {
+		if v.Recorded == nil || v.Recorded.Clusters[i.To.Name] == nil {
+			labels = append(labels, i.To.Name)
+		} else {
+			known = append(known, i.To.Name)
+		}
+	}
+	if len(labels)+len(known) == 0 || v.Destroy {
+		return state.Learned{}, nil
+	}
+	l, diags := Adopt(v, labels)
+	for _, c := range v.Clusters {
+		others := clusterOthers(c)
+		if len(others) == 0 || !slices.Contains(known, c.Label) || pipeline.SituateCluster(c).HasErrors() { // the plan says them
+			continue
+		}
+		var refused refusals
+		for _, n := range others {
+			if refused.role(n); n.OtherRole() == "" {
+				l.Nodes[n.Target] = adopted(n)
+			}
+		}
+		diags = append(diags, refused.findings(c)...)
+	}
+	return l, diags
+}
+
+// clusterOthers are nodes of a cluster that the state knows without them, and whose hosts have
+// no mark: their blocks came later, or the state was made to forget them.
+func clusterOthers(c *topology.Cluster) []*topology.Node {
+	if c.Report == nil || c.RecordedCA() == "" {
+		return nil
+	}
+	known := ownership.Vouched([]string{c.RecordedCA()}, ownership.ControlPlaneReports(c), c.CABase())
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool {
+		return n.Report == nil || c.Fleet.RecordedNode(n.Target) || !unchanged(n.Report) || !knows(c, n) || !slices.Contains(known, ownership.CADigest(n))
+	})
+}
+
+// adopted is what is remembered of a node that was there before kubewright.
+func adopted(n *topology.Node) *state.RecordedNode {
+	r := nodeRecord(n)
+	r.Adopted = &state.Adoption{Without: without(n)}
+	return r
+}
+
+// adoptable checks that the hosts of a cluster are those of one running cluster
+// that is nobody's.
+func adoptable(c *topology.Cluster) diag.Diagnostics {
+	const summary = "Cluster cannot be adopted"
+	var diags diag.Diagnostics
+	if c.Report == nil {
+		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
+			c.Label, maintenance.OrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
+	}
+	cas, refused := map[string][]string{}, refusals{}
+	for _, n := range c.Nodes {
+		who := fmt.Sprintf("%s (%s)", n.Target, n.Address)
+		switch m := topology.MarksOf(n.Report); {
+		case n.Report == nil:
+			refused.dark = append(refused.dark, ownership.Reason(c.Fleet.Unobserved[n.Target]))
+			continue
+		case m != nil && m.Cluster != "":
+			refused.owned = append(refused.owned, fmt.Sprintf("  %s: %s of cluster %q, lineage %s", who, m.Node, m.Cluster, m.Lineage))
+			continue
+		case topology.Blank(n.Report):
+			continue
+		}
+		if ca := ownership.CADigest(n); ca != "" {
+			cas[ca] = append(cas[ca], "  "+topology.Short(ca)+": "+n.Target.String()+" ("+n.Address+")")
+		}
+		if c.Report != nil && !knows(c, n) {
+			refused.unknown = append(refused.unknown, fmt.Sprintf("  %s: %q", who, n.NodeName))
+		}
+		refused.role(n)
+	}
+	diags = append(diags, refused.findings(c)...)
+	if len(cas) > 1 {
+		diags.Append(diag.Errorf(summary, "The hosts of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\nNothing was changed. "+
+			"Take those of another cluster out of the configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
+	}
+	return diags
+}
+
+// refusals are the hosts that keep a cluster from being adopted, by why.
+type refusals struct{ dark, owned, unknown, roles []string }
+
+// role refuses a host that is something else in its cluster than the node's block says:
+// its member of etcd would be nobody's business, or one be missed that it never had.
+func (r *refusals) role(n *topology.Node) {
+	if there := n.OtherRole(); there != "" {
+		r.roles = append(r.roles, fmt.Sprintf("  %s (%s): a %s", n.Target, n.Address, there))
+	}
+}
+
+// findings are one for each reason, with its hosts.
+func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	say := func(hosts []string, format string, args ...any) {
+		if len(hosts) > 0 {
+			diags.Append(diag.Errorf("Cluster cannot be adopted", format+"\n\n"+strings.ReplaceAll(strings.Join(hosts, "\n"), "%", "%%"), args...).At(c.Source).For(c.Target))
+		}
+	}
+	say(r.dark, "Not all hosts of cluster %q could be looked at, and what they are like belongs into the state. Nothing was changed.", c.Label)
+	say(r.owned, "Hosts of cluster %q belong to a state of kubewright already, which has made or adopted them before. "+
+		"Use the folder with that state; if it is lost, kubewright state recover makes it anew.", c.Label)
+	if c.Report != nil {
+		say(r.unknown, "Hosts hold files of a Kubernetes cluster, but cluster %q has no nodes of their names: it has %s. "+
+			"Take them out of the configuration, or give the nodes' attribute name.", c.Label, strings.Join(nodeNames(c), ", "))
+	}
+	say(r.roles, "Hosts are something else in cluster %q than their blocks say. Nothing was changed. Give each the role that it has; what it is to become is a change of the next plan.", c.Label)
+	return diags
+}
+
+// knows tells that the API has the node.
+func knows(c *topology.Cluster, n *topology.Node) bool {
+	_, ok := c.Report.Nodes[n.NodeName]
+	return ok
+}
+
+func nodeNames(c *topology.Cluster) []string { return host.SortedNames(c.Report.Nodes) }
+
+// without are the items that the node does without, when it is adopted.
+func without(n *topology.Node) []string {
+	var out []string
+	for _, it := range preflight.Desired(n) {
+		if _, there := observe.Observe(n.Cluster.Fleet, &it); !there && pipeline.OptionalWhenAdopted(&it) && it.Kind != state.KindMark {
+			out = append(out, pipeline.ItemName(&it))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,40 @@
+package record
+
+import (
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// CertificateQueries says what to look at to list the certificates of all nodes
+// of the configuration.
+func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
+	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
+	pki.Resolve(v)
+	out := map[state.Target]state.Query{}
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			var q state.Query
+			for _, f := range pki.CertificateFiles(n) {
+				q.Files = append(q.Files, state.FileQuery{Path: f.Path, Read: f.Read})
+			}
+			out[n.Target] = observe.Normal(q)
+		}
+	}
+	return out
+}
+
+// Certificates lists the certificates that hosts hold, by node in the order of
+// the configuration. Files that are not there are left out.
+func Certificates(v *topology.Fleet) []pki.HeldCertificate {
+	pki.Resolve(v)
+	var out []pki.HeldCertificate
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			out = append(out, pki.Certificates(n)...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package record
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drift"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Identify is what a step's node is remembered by from before its first
+// change, so that a node whose block goes away can still be reached and reset.
+func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
+	c := v.ClusterOf(s.Target)
+	if s.Target.Type != state.TypeNode || c == nil || s.Phase == topology.DrainPhase || s.Phase == topology.ResetPhase {
+		return state.Learned{}
+	}
+	n := c.Node(s.Target)
+	if n == nil {
+		return state.Learned{}
+	}
+	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{n.Target: nodeRecord(n)}}
+	if s.ID.Phase == topology.RestorePhase && s.ID.Waypoint == maintenance.RestoreDone {
+		l.Clusters = withoutEtcdID(c)
+	}
+	return l
+}
+
+// withoutEtcdID is what is recorded of the cluster without the ID of its etcd: it was
+// made anew, and as soon as the restore has ended nothing else tells of that.
+func withoutEtcdID(c *topology.Cluster) map[string]*state.RecordedCluster {
+	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
+		return nil
+	}
+	rec := *c.Fleet.Recorded.Clusters[c.Label]
+	rec.EtcdClusterID = ""
+	return map[string]*state.RecordedCluster{c.Label: &rec}
+}
+
+func nodeRecord(n *topology.Node) *state.RecordedNode {
+	return &state.RecordedNode{
+		Adopted: pki.Adoption(n),
+		HostKey: n.Report.HostKey, HopKeys: n.Report.HopKeys, Cluster: n.Node.Cluster, Role: string(n.Role), Name: n.NodeName, Address: n.AdvertiseAddress(),
+		MachineID: n.Facts().MachineID, Connection: connection(n), Programs: n.Report.Programs,
+		PreventDestroy: pipeline.Prevents(n.Cluster.Fleet, n.Target),
+	}
+}
+
+// connection is how the host is reached; the address stands in for the host.
+func connection(n *topology.Node) state.Value {
+	c := n.Connection
+	if c.Host == "" {
+		c.Host = n.Address
+	}
+	return c.ToValue()
+}
+
+// TakenApart is what a destroy leaves of the clusters that its plan took apart, once
+// the state has none of their nodes any more: nothing.
+func TakenApart(p *planner.Plan, st *state.State) state.Learned {
+	var l state.Learned
+	for _, r := range p.Resources {
+		if r.Target.Type == state.TypeCluster && r.Action == planner.Delete && !topology.Inhabited(st, r.Target.Name) {
+			l.Left = append(l.Left, r.Target)
+		}
+	}
+	return l
+}
+
+// Record is what the state has to learn from a round of observation: the
+// desired items that are seen to be so, and the identities of clusters. It is
+// the difference to what is recorded; zero when there is none. What a restricted
+// plan has left undone is not recorded, nor is what a host that never joined has
+// by itself: nobody has put it there, and nothing of it is to be taken away.
+func Record(v *topology.Fleet, r topology.Result) state.Learned {
+	var l state.Learned
+	l.Gone = slices.Clone(r.Plan.Forgotten)
+	l.Nodes, l.Left = remembered(v), deserted(v)
+	l.Seen = drift.SeenDone(v, r)
+	settled := func(it *state.Item) bool { return !r.Open[it.Address] && r.Observed.Find(it.Address) != nil }
+	for i := range r.Desired.Items {
+		it := &r.Desired.Items[i]
+		if it.Kind == state.KindMark && settled(it) && !v.RecordedNode(it.Address.Target) {
+			l.Nodes = knownAgain(v, it.Address.Target, l.Nodes)
+		}
+	}
+	for i := range r.Desired.Items {
+		it := &r.Desired.Items[i]
+		t := it.Address.Target
+		if !settled(it) || t.Type == state.TypeNode && !v.RecordedNode(t) && l.Nodes[t] == nil {
+			continue
+		}
+		was := v.RecordedItems.Find(it.Address)
+		now := drift.OnceSet(v, objects.Recordable(*it), was, r.Observed.Find(it.Address))
+		if was == nil || !was.Attributes.Equal(now.Attributes) {
+			l.Items = append(l.Items, now)
+		}
+	}
+	for _, c := range v.Clusters {
+		if rec := clusterRecord(c); rec != nil && (v.Recorded == nil || v.Recorded.Clusters[c.Label] == nil || !v.Recorded.Clusters[c.Label].Equal(*rec)) {
+			if l.Clusters == nil {
+				l.Clusters = map[string]*state.RecordedCluster{}
+			}
+			l.Clusters[c.Label] = rec
+		}
+	}
+	return l
+}
+
+// deserted are recorded clusters whose block is gone and whose last node has left.
+func deserted(v *topology.Fleet) []state.Target {
+	var out []state.Target
+	for _, label := range pipeline.GoneClusters(v) {
+		if !topology.Inhabited(v.Recorded, label) {
+			out = append(out, state.ClusterTarget(label))
+		}
+	}
+	return out
+}
+
+// knownAgain adds a node that the state has forgotten and whose host is marked as
+// its own: nothing has to be done there, and without this a block that goes away
+// later would leave the node behind.
+func knownAgain(v *topology.Fleet, t state.Target, nodes map[state.Target]*state.RecordedNode) map[state.Target]*state.RecordedNode {
+	c := v.ClusterOf(t)
+	if c == nil || c.Node(t) == nil || c.Node(t).Report == nil {
+		return nodes
+	}
+	if nodes == nil {
+		nodes = map[state.Target]*state.RecordedNode{}
+	}
+	nodes[t] = nodeRecord(c.Node(t))
+	return nodes
+}
+
+// remembered are the recorded nodes of which something else is to be remembered:
+// their hosts have other programs or are reached in another way, or they are protected
+// or no longer so.
+func remembered(v *topology.Fleet) map[state.Target]*state.RecordedNode {
+	if v.Recorded == nil {
+		return nil
+	}
+	out := map[state.Target]*state.RecordedNode{}
+	for t, n := range v.Recorded.Nodes {
+		changed := *n
+		if r := v.Reports[t]; r != nil {
+			changed.Programs = r.Programs
+		}
+		if host := v.Find(t); host != nil && joined(host, n) {
+			changed.Address, changed.Connection = host.AdvertiseAddress(), connection(host)
+			changed.HostKey, changed.HopKeys = host.Report.HostKey, host.Report.HopKeys
+		}
+		changed.PreventDestroy = pipeline.Prevents(v, t)
+		if !changed.Equal(*n) {
+			out[t] = &changed
+		}
+	}
+	return out
+}
+
+// joined tells that what was seen at the other end of the node's connection is the host
+// that joined as this node: by that way it is reached when its block is gone. One that
+// is replaced, or joins anew, is recorded with its first step.
+func joined(n *topology.Node, was *state.RecordedNode) bool {
+	return n.Report != nil && !topology.Blank(n.Report) && !topology.OtherMachine(was, n.Report) &&
+		was.Cluster == n.Node.Cluster && !n.Cluster.Fleet.Replaces(n.Target) && topology.AnotherNodeReason(n.Node, was) == ""
+}
+
+func clusterRecord(c *topology.Cluster) *state.RecordedCluster {
+	ca := c.Cas[c.Certificates.Dir+"/ca"]
+	if r := c.ClusterCA(); r != nil {
+		ca = r.Old // until the new one is in its place
+	}
+	if old, ok := c.AtOnce[c.CABase()]; ok {
+		ca = old // likewise
+	}
+	if ca == "" {
+		return nil
+	}
+	rec := state.RecordedCluster{CA: ca}
+	if old := c.Fleet.Recorded; old != nil && old.Clusters[c.Label] != nil {
+		rec = *old.Clusters[c.Label]
+		rec.CA = ca
+	}
+	rec.PreventDestroy = pipeline.Prevents(c.Fleet, c.Target)
+	if c.Report != nil {
+		rec.Version = c.Report.Version
+		rec.Fixed = ownership.RecordedFixed(c, rec.Fixed)
+		if c.Report.EtcdClusterID != "" {
+			rec.EtcdClusterID = c.Report.EtcdClusterID
+		}
+	}
+	return &rec
+}

@@ -1,0 +1,220 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Recover makes the beginning of a state that was lost from the marks on the
+// hosts: lineage, run token, and the nodes by which hosts are found again. What
+// is observed to be as the configuration wants it is Record's to add. Errors
+// among the diagnostics mean that the marks do not allow it.
+func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
+	pki.Resolve(v)
+	if diags := ownership.NewerMarks(v); diags.HasErrors() {
+		return nil, diags
+	}
+	st := &state.State{FormatVersion: state.FormatVersion, Nodes: map[state.Target]*state.RecordedNode{}}
+	r := recovery{state: st, lineages: map[string][]string{}}
+	for _, c := range v.Clusters {
+		for _, n := range c.Nodes {
+			r.node(n)
+		}
+		r.cluster(c)
+	}
+	r.agree()
+	if r.diags.HasErrors() {
+		return nil, r.diags
+	}
+	st.RunToken = state.VouchedRun(r.seen)
+	for _, c := range v.Clusters {
+		r.adopted(c)
+	}
+	return st, r.diags
+}
+
+// Relearn compares what Recover has found with the configuration, for Record to add
+// the items. What would keep a change from being made is no matter here: the next plan
+// says it, and may need the state to say what to do. But another value of what stays
+// for a cluster's life would be remembered as its own.
+func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diagnostics) {
+	v.RefreshOnly = true
+	r, diags := pipeline.Plan(v, header, planner.Options{})
+	if !diags.HasErrors() {
+		diags = append(diags, ownership.CheckImmutable(v)...)
+	}
+	return r, diags
+}
+
+// recovery collects what the marks say.
+type recovery struct {
+	state *state.State
+	// lineages has the hosts of each lineage.
+	lineages map[string][]string
+	// seen are the run tokens of the hosts.
+	seen  []state.SeenRun
+	diags diag.Diagnostics
+}
+
+func (r *recovery) refuse(n *topology.Node, format string, args ...any) {
+	r.diags.Append(diag.Errorf("State cannot be recovered", format, args...).At(n.Source).For(n.Target))
+}
+
+func (r *recovery) node(n *topology.Node) {
+	if n.Report == nil {
+		u := n.Cluster.Fleet.Unobserved[n.Target]
+		r.refuse(n, "%s (%s) could not be looked at, and what it holds belongs into the state. Bring it back and run the same command again; "+
+			"if it is gone for good, take it out of the configuration first.\n\n%s", n.Target, n.Address, ownership.Reason(u))
+		return
+	}
+	m := n.Report.Marks
+	switch {
+	case m == nil && topology.Blank(n.Report):
+		if staticpod.MembersKnown(n.Cluster) && staticpod.Counted(n) != "" {
+			// Its host was reinstalled: a node that can be replaced, as etcd has to be told.
+			r.state.Nodes[n.Target] = recovered(n)
+		} // else a node to come
+	case unchanged(n.Report) && sharesCA(n) && (n.Cluster.Report == nil || knows(n.Cluster, n)):
+		// Adopted, and nothing was done there since: a node of the cluster by its CA. That
+		// nobody can ask for nodes now is said of the cluster.
+		r.state.Nodes[n.Target] = recovered(n)
+		if m != nil {
+			r.lineage(n, m)
+		}
+	case m == nil:
+		r.diags.Append(ownership.RefuseForeign(n))
+	case m.Cluster != n.Node.Cluster || m.Node != n.Target:
+		r.refuse(n, "%s (%s) is %s of cluster %q to the state that made it, and %s of cluster %q to this configuration. "+
+			"Use the configuration that made it, or correct the addresses here.", n.Target, n.Address, m.Node, m.Cluster, n.Target, n.Node.Cluster)
+	default:
+		r.lineage(n, m)
+		r.state.Nodes[n.Target] = recovered(n)
+	}
+}
+
+// recovered is what is remembered of a node by its host: another role than that of its
+// block is a change, which the next plan shows.
+func recovered(n *topology.Node) *state.RecordedNode {
+	r := nodeRecord(n)
+	r.Role = string(cmp.Or(n.OtherRole(), n.Role))
+	return r
+}
+
+// lineage takes up of which state's runs a host has seen the last.
+func (r *recovery) lineage(n *topology.Node, m *state.Marks) {
+	r.lineages[m.Lineage] = append(r.lineages[m.Lineage], fmt.Sprintf("  %s: %s (%s)", m.Lineage, n.Target, n.Address))
+	r.state.Lineage = m.Lineage
+	r.seen = append(r.seen, state.SeenRun{Target: n.Target, ControlPlane: n.IsControlPlane(), Token: m.Token})
+}
+
+// cluster checks that a cluster's identity can be told: one CA on all control
+// planes, and an API that answers where there is data to serve.
+func (r *recovery) cluster(c *topology.Cluster) {
+	cas := map[string][]string{}
+	data := false
+	for _, n := range c.ControlPlanes() {
+		if n.Report == nil || n.Report.Marks == nil && !sharesCA(n) {
+			continue
+		}
+		data = data || n.Report.Files["/var/lib/etcd/member"].Exists || c.Etcd.External != nil && n.Report.Files[topology.AdminConf].Exists
+		if certs := n.Report.Files[c.Certificates.Dir+"/ca.crt"].Certificates; len(certs) > 0 {
+			ca := certs[0].KeyDigest
+			cas[ca] = append(cas[ca], fmt.Sprintf("  %s: %s (%s)", topology.Short(ca), n.Target, n.Address))
+		}
+	}
+	if len(cas) > 1 {
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The control planes of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\n"+
+			"Take those of another cluster out of this configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
+	}
+	if data && c.Report == nil {
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The API of cluster %q did not answer, and a cluster that has data is recovered only while it runs: %s. "+
+			"Start it (systemctl status kubelet and crictl ps on a control plane show what is missing) and run the same command again.",
+			c.Label, maintenance.OrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
+		return
+	}
+	r.unmanaged(c)
+}
+
+// unchanged tells that a host of some cluster carries no node of ours: at most the token
+// of a run that was cut short before it marked the host.
+func unchanged(r *state.Report) bool {
+	return !topology.Traceless(r) && (r.Marks == nil || r.Marks.Cluster == "")
+}
+
+// sharesCA tells that the host is of the cluster of which others carry our marks.
+func sharesCA(n *topology.Node) bool {
+	return slices.ContainsFunc(n.Cluster.Nodes, func(o *topology.Node) bool {
+		m := topology.MarksOf(o.Report)
+		return m != nil && m.Cluster == n.Node.Cluster && m.Node == o.Target && slices.Contains(topology.GoesBy(o.Report, n.Cluster.CABase()), ownership.CADigest(n))
+	})
+}
+
+// adopted notes what nodes do without that were there before kubewright. Their hosts have
+// no mark yet, or one from when a kubelet ran there already.
+func (r *recovery) adopted(c *topology.Cluster) {
+	nodes := slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool {
+		return r.state.Nodes[n.Target] == nil || !unchanged(n.Report) && !ranBefore(n.Report.Marks)
+	})
+	if len(nodes) == 0 {
+		return
+	}
+	r.diags = append(r.diags, pipeline.SituateCluster(c)...)
+	for _, n := range nodes {
+		r.state.Nodes[n.Target] = adopted(n)
+	}
+}
+
+// ranBefore tells that a kubelet ran on a host when it was marked.
+func ranBefore(m *state.Marks) bool {
+	if m == nil {
+		return false
+	}
+	_, active, _ := strings.Cut(m.Before["unit:"+topology.KubeletUnit], " ")
+	return active == "active"
+}
+
+// unmanaged warns of nodes that the cluster has and the configuration has not:
+// a state made here does not know their hosts.
+func (r *recovery) unmanaged(c *topology.Cluster) {
+	if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
+		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has nodes that no block speaks of: %s. "+
+			"The new state does not know their hosts, so kubewright leaves them alone. To have it manage or remove one that it made, "+
+			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
+	}
+}
+
+const unconfigured = "Nodes are not in the configuration"
+
+// agree checks that there are marks and that all are of one lineage.
+func (r *recovery) agree() {
+	switch {
+	case len(r.lineages) > 1:
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The hosts belong to different states, so no single state can stand for them:\n\n%s\n\n"+
+			"Take the hosts of other states out of this configuration.", lines(r.lineages)))
+	case len(r.lineages) == 0 && !r.diags.HasErrors():
+		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was made by kubewright: all are blank. Run kubewright plan."))
+	}
+}
+
+// lines joins the texts of a map, in order.
+func lines(texts map[string][]string) string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		out = append(out, texts[key]...)
+	}
+	return strings.Join(out, "\n")
+}

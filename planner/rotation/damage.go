@@ -1,0 +1,268 @@
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drift"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
+)
+
+// rotatedPhases have what the stages of a rotation change, or have restart: who has
+// lost something of it would not come up in the midst of them.
+var rotatedPhases = []string{topology.CertsPhase, topology.KubeconfigPhase, topology.EtcdPhase, topology.ControlPlanePhase, topology.KubeletStartPhase, topology.WaitBootstrapPhase, topology.FinalizePhase}
+
+// RefuseDamaged refuses to begin a rotation while something that it changes is not as
+// an apply has left it: its stages go before every other step, so that what they stop
+// at would never be put right.
+func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Diagnostics {
+	if v.RefreshOnly || !slices.ContainsFunc(v.Clusters, beginsRotation) {
+		return nil
+	}
+	changes := drift.Unignored(v, planner.Diff(desired, observed, v.RecordedItems))
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		if !beginsRotation(c) {
+			continue
+		}
+		if damage := clusterDamage(c, changes); len(damage) > 0 {
+			diags.Append(diag.Errorf("Damage comes before a rotation", "%s: not all that this changes is as an apply has left it:\n\n  %s\n\nNothing is changed. Once begun, a rotation comes before every other repair, "+
+				"and would stop at this. Apply without -%s first, which puts it right, then rotate:\n\n  kubewright apply",
+				strings.Join(rotatingNames(c), ", "), strings.Join(damage, "\n  "), topology.ReplaceFlag).At(c.Source).For(c.Target))
+		}
+	}
+	return diags
+}
+
+// beginsRotation tells that this plan takes the first step of a rotation.
+func beginsRotation(c *topology.Cluster) bool { return c.Rotates() && !staticpod.RotationBegun(c) }
+
+// clusterDamage says what of the changes puts right something that a rotation touches, a line each.
+func clusterDamage(c *topology.Cluster, changes []planner.Change) []string {
+	var out []string
+	for _, ch := range changes {
+		n := c.Node(ch.Address.Target)
+		if n == nil || ch.Address.Waypoint != "" || !slices.Contains(rotatedPhases, ch.Address.Phase) || !n.IsControlPlane() && c.ClusterCA() == nil {
+			continue
+		}
+		if what := damaged(n, ch); what != "" {
+			out = append(out, fmt.Sprintf("%s (%s): %s", n.Target, n.Address, what))
+		}
+	}
+	return out
+}
+
+// damaged says what has become of the item of a change; empty when the change is for
+// another reason, such as a renewal that is due or another configuration.
+func damaged(n *topology.Node, ch planner.Change) string {
+	class := ch.Address.Class()
+	if ch.Kind == state.KindKubeconfig {
+		class = string(ch.Kind)
+	}
+	was, id := n.Cluster.Fleet.RecordedItems.Find(ch.Address), fmt.Sprintf("%s %q", class, ch.Address.ID())
+	switch since := n.MissingCredentials(); {
+	case ch.Action == planner.Delete || ch.Action == planner.Forget || ch.OnlyRereads() || ch.Address.ID() == topology.KubeletConf && since != "":
+		return ""
+	case ch.Address.ID() == topology.KubeletClientCert && since != "":
+		return fmt.Sprintf("the kubelet cannot start again, since %s (%s)", since, topology.KubeletConf)
+	case ch.Action == planner.Create && (was != nil || slices.Contains(neverNew, ch.Kind)):
+		return id + " is missing"
+	case ch.Action == planner.Create || was == nil:
+		return ""
+	}
+	var changed []string
+	for _, a := range ch.Attributes {
+		if why := a.Before.AsString(); why != "" && (a.Path == "invalid" || a.Path == "key") {
+			return id + ": " + why
+		}
+		if a.Path != planner.RenewalDue && !planner.NeverWanted(a.Path) && was.Attributes.Get(a.Path).Equal(a.After) {
+			changed = append(changed, a.Path)
+		}
+	}
+	switch {
+	case len(changed) == 0:
+		return ""
+	case ch.Kind == state.KindUnit && slices.Contains(changed, "active"):
+		return id + " does not run"
+	}
+	return fmt.Sprintf("%s was changed (%s)", id, strings.Join(changed, ", "))
+}
+
+// neverNew are the kinds of which every node that is in the cluster has all, recorded or not.
+var neverNew = []state.Kind{state.KindStaticPod, state.KindKubeconfig, state.KindCertificate, state.KindKey}
+
+// mends tells that a stage writes a kubeconfig anew that was lost since the rotation has
+// begun, and that no stage before it in this plan does: there is nothing in it to change.
+func mends(s *topology.RotationStage, r *topology.CARotation, n *topology.Node, path string) bool {
+	return r.Begun && n.Report.Files[path].Kubeconfig == nil && (s.Name == topology.TrustBoth || s.Name == topology.DropOld && r.Dropping)
+}
+
+// issuer signs what is issued in a stage: as long as not all trust the new CA, the old one.
+func issuer(s *topology.RotationStage, r *topology.CARotation) planner.Signer {
+	if s.Name == topology.TrustBoth {
+		return pki.Signer(etcd.Cluster(s), r.Base)
+	}
+	return signer(r)
+}
+
+// revive gives a kubelet that has lost its kubeconfig another one in a stage, behind
+// the operations that bring it what it is to trust.
+func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation) planner.Step {
+	c := etcd.Cluster(s)
+	ops = append(ops, pki.ReplaceKubeletCertificate(n, issuer(s, c.ClusterCA()), c.CAFile(), n.Report.Files[topology.KubeletClientCert].Exists)...)
+	return planner.Step{
+		Via: c.Primary, Impact: "gives the kubelet a kubeconfig and a certificate, since it has lost its own, and restarts it; pods keep running",
+		Operations: append(ops, pki.ReadyWait(n)...),
+	}
+}
+
+// lostConf tells that a control plane has lost a kubeconfig of its controllers, so that
+// who reads it does not run before a stage writes it anew.
+func lostConf(n *topology.Node) bool {
+	return n.Report.Files[pki.ControllerConf].Kubeconfig == nil || n.Report.Files[pki.SchedulerConf].Kubeconfig == nil
+}
+
+// restarted is the waypoint at which static pods that were lost since a rotation has begun
+// start again, and what reads certificates that were: its stages would wait for them.
+const restarted = "restarted"
+
+// restarting brings back lost static pods of a cluster, as waypoints do. A controller
+// manager comes back in the first stage that tells it with what to sign.
+func restarting(v *topology.Fleet, place int) *topology.Waypoint {
+	w := &topology.Waypoint{Version: restarted, View: v, Place: place, Missing: planner.ReasonDrift}
+	twin := upgrade.Variant(v)
+	for j, n := range staticpod.Cluster(w).Nodes {
+		items := lostPods(n)
+		if twin != nil {
+			sensitive.Seal(v, items, lostPods(twin.Clusters[place].Nodes[j]))
+		}
+		w.Items = append(w.Items, items...)
+	}
+	return w
+}
+
+// lostPods are the static pods of a control plane whose manifests are gone. Without its
+// kubeconfig a component does not run, so that they come back behind the stages then.
+func lostPods(n *topology.Node) []state.Item {
+	if !n.IsControlPlane() || lostConf(n) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Concat(staticpod.Etcd.NodeItems(n), staticpod.ControlPlane.NodeItems(n)), func(it state.Item) bool {
+		byStage := n.Cluster.ClusterCA() != nil && it.Address.ID() == topology.Manifest("kube-controller-manager")
+		return it.Kind != state.KindStaticPod || n.Report.Files[it.Address.ID()].Exists || byStage
+	})
+}
+
+// restart adds the steps by which lost certificates are issued and lost static pods start,
+// one control plane after the other.
+func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
+	var done []state.Address
+	for _, n := range etcd.InOrder(c) {
+		id := topology.StepAddress(n.Target, topology.CertsPhase)
+		id.Waypoint = restarted
+		addUpdate(b, id, planner.Step{Operations: issueLost(n), Impact: "issues certificates that were lost, before the rotation goes on"}, nil)
+		done = append(done, id)
+	}
+	for _, n := range etcd.InOrder(c) {
+		member, plane := topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ControlPlanePhase)
+		member.Waypoint, plane.Waypoint = restarted, restarted
+		for _, id := range []state.Address{member, plane} {
+			w := topology.PhaseWork{Changes: b.Changes[id], Desired: b.Desired}
+			if w.Empty() {
+				continue
+			}
+			s := takesUp(n, w, id.Phase, staticpod.CertReload{Beyond: func(string) bool { return true }})
+			if id == member && !n.Report.Files[topology.Manifest("kube-apiserver")].Exists {
+				// Its pod is shown when the API server, which starts behind it, is.
+				s.Operations = append(host.FileOperations(w), staticpod.HealthWaits(n, "etcd")...)
+			}
+			addUpdate(b, id, s, done)
+			done = []state.Address{id}
+		}
+	}
+	return done
+}
+
+// DropsMended drops from what fails the components that do not run before a rotation goes
+// on, so that a proof ahead of its stages would never come. A controller manager does not
+// start beside a file of both CAs before a stage tells it with what to sign. In one that has
+// begun, what has not read its files is restarted by a stage, or behind the last; and who
+// shows or holds what is not valid any more is trusted when a stage has issued another.
+func DropsMended(c *topology.Cluster, changes []planner.Change) {
+	if len(c.Stages) == 0 {
+		return
+	}
+	begun := staticpod.RotationBegun(c)
+	for _, n := range c.ControlPlanes() {
+		c.Failed[n.Target] = slices.DeleteFunc(c.Failed[n.Target], func(component string) bool {
+			return component == "kube-controller-manager" && toldToSign(c, n, changes) || begun && (unreadBy(n, component) || expired(n))
+		})
+	}
+}
+
+// toldToSign tells that a stage tells a control plane's controller manager with what to sign.
+func toldToSign(c *topology.Cluster, n *topology.Node, changes []planner.Change) bool {
+	a := topology.ItemAddress(n.Target, topology.ControlPlanePhase, "file", topology.Manifest("kube-controller-manager"))
+	return slices.ContainsFunc(c.Stages, func(s *topology.RotationStage) bool {
+		a.Waypoint = s.Name
+		return slices.ContainsFunc(changes, func(ch planner.Change) bool { return ch.Address == a })
+	})
+}
+
+// unreadBy tells that a component has not read a file as it is now.
+func unreadBy(n *topology.Node, component string) bool {
+	return slices.ContainsFunc(staticpod.ReadersOf(n, ""), func(r topology.CertConsumer) bool {
+		return r.Component == component && slices.ContainsFunc(staticpod.Files(r, n), func(path string) bool { return n.Report.Outdated(component, path) })
+	})
+}
+
+// expired tells that something by which the components of a control plane are known, or
+// know each other, is not valid any more: it has ended, or the CA that has signed it.
+func expired(n *topology.Node) bool {
+	now, cas := n.Cluster.Fleet.ObservedAt, map[string]bool{}
+	for _, a := range n.Cluster.Authorities {
+		for _, ca := range n.Report.Files[a.Base+".crt"].Certificates {
+			cas[ca.KeyDigest] = pki.HasExpired(ca, now)
+		}
+	}
+	var shown []state.CertificateInfo
+	for _, leaf := range kubeadm.Leaves(n.Input()) {
+		shown = append(shown, n.Report.Files[leaf.Base+".crt"].Certificates...)
+	}
+	for _, path := range []string{pki.ControllerConf, pki.SchedulerConf} {
+		if k := n.Report.Files[path].Kubeconfig; k != nil && k.Client != nil {
+			shown = append(shown, *k.Client)
+		}
+	}
+	return slices.ContainsFunc(shown, func(c state.CertificateInfo) bool { return pki.HasExpired(c, now) || cas[c.IssuerKeyDigest] })
+}
+
+// issueLost issues the certificates of a control plane that are not there, or without
+// their keys, by those CAs that all trust at this point of a rotation.
+func issueLost(n *topology.Node) []planner.Operation {
+	var ops []planner.Operation
+	for _, leaf := range pki.Leaves(n) {
+		whole := len(n.Report.Files[leaf.Base+".crt"].Certificates) > 0 && pki.KeyFault(n.Report, leaf.Base+".key") == ""
+		if _, supplied := pki.SuppliedLeaf(n, leaf); whole || supplied {
+			continue
+		}
+		op := pki.Issue(n, leaf)
+		op.Renew = n.Report.Files[leaf.Base+".crt"].Exists
+		if r := n.Cluster.Rotation(leaf.CA); r != nil && r.Reissuing {
+			op.CA = signer(r)
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}

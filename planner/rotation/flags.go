@@ -1,0 +1,190 @@
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A rotation writes the files that kubeadm has components use, and has those read
+// them. What the configuration has a component use instead nobody brings the new CA
+// or key: it is left behind, and distrusted from the last stage on.
+
+// fileFlag is a flag of a component, or a field of the kubelet's configuration, by
+// which it uses a file of what is rotated.
+type fileFlag struct {
+	component, name string
+	// file is the one that it names as a rotation begins; one below the folder of
+	// certificates is without that. Empty is for a flag that has to be left out.
+	file string
+}
+
+// fileFlags are those of all that can be rotated, after the sources of Kubernetes 1.34
+// to 1.37 and etcd 3.6 and 3.7.
+var fileFlags = map[string][]fileFlag{
+	"ca": {
+		{"kube-apiserver", "client-ca-file", "ca.crt"},
+		{"kube-apiserver", "tls-cert-file", "apiserver.crt"},
+		{"kube-apiserver", "kubelet-client-certificate", "apiserver-kubelet-client.crt"},
+		{"kube-controller-manager", "client-ca-file", "ca.crt"},
+		{"kube-controller-manager", "root-ca-file", "ca.crt"},
+		{"kube-controller-manager", "kubeconfig", pki.ControllerConf},
+		{"kube-controller-manager", "authentication-kubeconfig", pki.ControllerConf},
+		{"kube-controller-manager", "authorization-kubeconfig", pki.ControllerConf},
+		{"kube-controller-manager", "cluster-signing-cert-file", "ca-old.crt"}, // ca.crt is a bundle by then
+		{"kube-controller-manager", "cluster-signing-key-file", "ca.key"},
+		// Those of one signer each count instead of the two.
+		{"kube-controller-manager", "cluster-signing-kubelet-serving-cert-file", ""},
+		{"kube-controller-manager", "cluster-signing-kubelet-serving-key-file", ""},
+		{"kube-controller-manager", "cluster-signing-kubelet-client-cert-file", ""},
+		{"kube-controller-manager", "cluster-signing-kubelet-client-key-file", ""},
+		{"kube-controller-manager", "cluster-signing-kube-apiserver-client-cert-file", ""},
+		{"kube-controller-manager", "cluster-signing-kube-apiserver-client-key-file", ""},
+		{"kube-controller-manager", "cluster-signing-legacy-unknown-cert-file", ""},
+		{"kube-controller-manager", "cluster-signing-legacy-unknown-key-file", ""},
+		{"kube-scheduler", "client-ca-file", "ca.crt"},
+		{"kube-scheduler", "kubeconfig", pki.SchedulerConf},
+		{"kube-scheduler", "authentication-kubeconfig", pki.SchedulerConf},
+		{"kube-scheduler", "authorization-kubeconfig", pki.SchedulerConf},
+		{"kubelet", "client-ca-file", "ca.crt"},
+		{"kubelet", "authentication.x509.clientCAFile", "ca.crt"},
+	},
+	"front-proxy-ca": {
+		{"kube-apiserver", "requestheader-client-ca-file", "front-proxy-ca.crt"},
+		{"kube-apiserver", "proxy-client-cert-file", "front-proxy-client.crt"},
+		{"kube-controller-manager", "requestheader-client-ca-file", "front-proxy-ca.crt"},
+		{"kube-scheduler", "requestheader-client-ca-file", "front-proxy-ca.crt"},
+	},
+	"etcd-ca": {
+		{"etcd", "trusted-ca-file", "etcd/ca.crt"},
+		{"etcd", "cert-file", "etcd/server.crt"},
+		{"etcd", "peer-trusted-ca-file", "etcd/ca.crt"},
+		{"etcd", "peer-cert-file", "etcd/peer.crt"},
+		{"kube-apiserver", "etcd-cafile", "etcd/ca.crt"},
+		{"kube-apiserver", "etcd-certfile", "apiserver-etcd-client.crt"},
+	},
+	serviceAccount: {
+		{"kube-apiserver", "service-account-key-file", "sa.pub"},
+		{"kube-apiserver", "service-account-signing-key-file", "sa.key"},
+		{"kube-apiserver", "service-account-signing-endpoint", ""},
+		{"kube-controller-manager", "service-account-private-key-file", "sa.key"},
+	},
+}
+
+// isField tells that it is a field, and no flag.
+func (f fileFlag) isField() bool { return strings.Contains(f.name, ".") }
+
+func (f fileFlag) String() string {
+	if f.isField() {
+		return "the " + f.component + "'s " + f.name
+	}
+	return f.component + "'s --" + f.name
+}
+
+// item is the path of the file that has the flag.
+func (f fileFlag) item() string {
+	switch {
+	case f.isField():
+		return topology.KubeletConfig
+	case f.component == "kubelet":
+		return pki.KubeletFlags
+	}
+	return topology.Manifest(f.component)
+}
+
+// wanted is the whole path of the file.
+func (f fileFlag) wanted(c *config.Cluster) string {
+	if f.file == "" || strings.HasPrefix(f.file, "/") {
+		return f.file
+	}
+	return c.Certificates.Dir + "/" + f.file
+}
+
+// strayFlag is a flag that names another file, on a node.
+type strayFlag struct {
+	fileFlag
+	value string
+	node  *topology.Node
+	at    state.Source
+}
+
+// strayIn are those of an item: of a flag that is given several times each value.
+func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
+	var out []strayFlag
+	add := func(value, path string) {
+		if value == f.wanted(n.Cluster.Cluster) {
+			return
+		}
+		at := config.Origins(it.Origin).Of(path)
+		if at.File == "" {
+			at = n.Cluster.Source
+		}
+		out = append(out, strayFlag{f, value, n, at})
+	}
+	if field := it.Attributes.Get(f.name); f.isField() && !field.IsNull() {
+		add(field.AsString(), f.name)
+	}
+	for _, a := range it.Attributes.Get("args").AsArgs() {
+		if ownership.FlagOf(f.component, a.Name) == f.name {
+			add(a.Of().AsString(), state.JoinPath("args", a.Name))
+		}
+	}
+	return out
+}
+
+// strayFlags are the flags by which the configuration has components use other files
+// than those of a CA, or of the service account keys, each value once. Patches count
+// as well: what is looked at is what the files say in the first stage.
+func strayFlags(c *topology.Cluster, rotated string) []strayFlag {
+	var out []strayFlag
+	place := slices.Index(c.Fleet.Clusters, c)
+	for _, n := range signingWith(c.Fleet, place, topology.SigningAt(c, topology.TrustBoth)).Clusters[place].Nodes {
+		if n.Report == nil || kubeadm.Check(n.Input()) != nil {
+			continue // refused for that
+		}
+		for _, it := range slices.Concat(staticpod.Etcd.NodeItems(n), staticpod.ControlPlane.NodeItems(n), kubelet.KubeletStart.NodeItems(n)) {
+			for _, f := range fileFlags[rotated] {
+				if f.item() != it.Address.ID() {
+					continue
+				}
+				for _, s := range f.strayIn(n, it) {
+					if !slices.ContainsFunc(out, func(o strayFlag) bool { return o.fileFlag == s.fileFlag && o.value == s.value }) {
+						out = append(out, s)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// checkFlags refuses to begin where a component would be left behind.
+func checkFlags(c *topology.Cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, r := range c.Rotating {
+		if r.Begun {
+			continue
+		}
+		for _, s := range strayFlags(c, r.Name) {
+			has := fmt.Sprintf("it has to be %q", s.wanted(c.Cluster))
+			if s.file == "" {
+				has = "it has to be left out"
+			}
+			text := fmt.Sprintf("%s: the configuration gives %s the value %q on %s (%s), and while the CA is rotated %s", topology.Rotation{Cluster: c.Target, CA: r.Name}, s.fileFlag, s.value, s.node.Target, s.node.Address, has)
+			diags.Append(diag.Errorf("Flag names another file", "%s: else the component would be left behind with the old CA, or would not start, since a controller manager signs with no file of two CAs. Nothing is changed. "+
+				"Take the flag, or the patch that sets it, out of the configuration, apply that, and run the same command again. "+
+				"What its file trusts besides is not trusted meanwhile: put the flag back when the rotation is complete, with the new CA in that file.", c.Fleet.Config.Secrets.Text(text)).At(s.at).For(c.Target))
+		}
+	}
+	return diags
+}

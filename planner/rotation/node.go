@@ -1,0 +1,339 @@
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// rotationStageCertificates are the operations on a control plane's CA files and certificates.
+func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []planner.Operation {
+	var ops []planner.Operation
+	for _, r := range etcd.Cluster(s).Rotating {
+		if !takesPart(s, r) {
+			continue
+		}
+		switch s.Name {
+		case topology.TrustBoth:
+			ops = append(ops, cARotationTrust(r, n)...)
+		case topology.Reissue:
+			ops = append(ops, reissue(r, n)...)
+		default:
+			ops = append(ops, drop(r, n)...)
+		}
+	}
+	return ops
+}
+
+// cARotationTrust makes the new CA, or brings it, and puts it behind the old one.
+func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operation {
+	crt, next := r.Base+".crt", r.NextBase()+".crt"
+	bundle := n.CasIn(crt)
+	present := r.Begun && slices.Contains(n.CasIn(next), r.New) && n.Report.Files[r.NextBase()+".key"].Exists
+	if present && slices.Contains(bundle, r.Old) && slices.Contains(bundle, r.New) && n.Report.Files[r.OldFile()].Exists {
+		return nil
+	}
+	var ops []planner.Operation
+	switch {
+	case present:
+	case r.X509 != nil:
+		// Before the certificate: one that exists means that the pair is whole.
+		ops = append(ops, planner.ImportSecrets{Files: []planner.SecretFile{
+			pki.BringFile(n.Cluster, r.NextBase()+".key", pki.KeyMode, r.Block+".key"), pki.BringFile(n.Cluster, next, "0644", r.Block+".certificate"),
+		}})
+	case n.Target == r.Source:
+		ops = append(ops, planner.IssueCA{CommonName: r.CommonName, Algorithm: r.Algorithm, Validity: r.Validity, To: r.NextBase()})
+	default:
+		ops = append(ops, bringNext(r))
+	}
+	if !r.Begun || len(bundle) > 0 || !slices.Equal(n.CasIn(r.OldFile()), []string{r.Old}) { // else only ca.crt was lost
+		ops = append(ops, planner.BundleTrust{To: r.OldFile(), Of: []string{crt}})
+	}
+	return append(ops,
+		planner.BundleTrust{To: crt, Of: []string{r.OldFile(), next}})
+}
+
+// reissue has the new CA sign what the old one has signed.
+func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
+	var ops []planner.Operation
+	if r.Begun && len(n.CasIn(r.Base+".crt")) == 0 { // lost since all trust both
+		ops = append(ops, cARotationTrust(r, n)...)
+	}
+	for _, leaf := range leavesOf(r, n) {
+		if certs := n.Report.Files[leaf.Base+".crt"].Certificates; r.Begun && len(certs) > 0 && certs[0].IssuerKeyDigest == r.New {
+			continue
+		}
+		op := pki.Issue(n, leaf)
+		op.CA, op.Renew = signer(r), true
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// drop puts the new CA in the old one's place.
+func drop(r *topology.CARotation, n *topology.Node) []planner.Operation {
+	if r.Begun && slices.Equal(n.CasIn(r.Base+".crt"), []string{r.New}) {
+		return nil
+	}
+	var ops []planner.Operation
+	if next := r.NextBase(); r.Begun && n.Target != r.Source && (len(n.CasIn(next+".crt")) == 0 || !n.Report.Files[next+".key"].Exists) {
+		ops = append(ops, bringNext(r))
+	}
+	return append(ops,
+		planner.CopySecrets{From: n.Target, Files: []planner.SecretFile{{Path: r.Base + ".key", Mode: pki.KeyMode, Owner: topology.Root, Source: r.NextBase() + ".key"}}},
+		planner.BundleTrust{To: r.Base + ".crt", Of: []string{r.NextBase() + ".crt"}})
+}
+
+// bringNext brings the new CA from the control plane that has it.
+func bringNext(r *topology.CARotation) planner.Operation {
+	next := r.NextBase()
+	return planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{
+		{Path: next + ".key", Mode: pki.KeyMode, Owner: topology.Root}, {Path: next + ".crt", Mode: "0644", Owner: topology.Root},
+	}}
+}
+
+// rotationStageDescribe says what becomes of a control plane's CAs and keys.
+func rotationStageDescribe(s *topology.RotationStage, n *topology.Node) string {
+	var out []string
+	if cas := describeCAs(s, n); cas != "" {
+		out = append(out, cas)
+	}
+	if keys := etcd.Cluster(s).Keys; keys.TakesPart(s.Name) {
+		out = append(out, keyRotationDescribe(keys, s.Name))
+	}
+	return strings.Join(out, "; ")
+}
+
+func describeCAs(s *topology.RotationStage, n *topology.Node) string {
+	var names []string
+	for _, r := range etcd.Cluster(s).Rotating {
+		if takesPart(s, r) {
+			names = append(names, r.CAName)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	list := strings.Join(names, ", ")
+	switch s.Name {
+	case topology.TrustBoth:
+		if n.Target == etcd.Cluster(s).Rotating[0].Source && !etcd.Cluster(s).Rotating[0].Begun {
+			return "makes a new CA beside the old one, and trusts both: " + list
+		}
+		return "brings the new CA, and trusts both: " + list
+	case topology.Reissue:
+		return "issues what the old CA has signed by the new one: " + list
+	}
+	return "puts the new CA in the place of the old one: " + list
+}
+
+// describeKubeconfigs says what becomes of a control plane's kubeconfigs.
+func describeKubeconfigs(s *topology.RotationStage) string {
+	return map[string]string{
+		topology.TrustBoth: "has its kubeconfigs trust both", topology.Reissue: "issues its kubeconfigs by the new one", topology.DropOld: "has its kubeconfigs trust the new one alone",
+	}[s.Name]
+}
+
+// satisfied tells that a file trusts what it has to in the stage.
+func satisfied(s *topology.RotationStage, r *topology.CARotation, cas []string) bool {
+	if s.Name == topology.DropOld {
+		return r.Begun && slices.Equal(cas, []string{r.New})
+	}
+	return r.Begun && slices.Contains(cas, r.New) && slices.Contains(cas, r.Old)
+}
+
+// rotationStageKubeconfigs are the operations on the kubeconfigs of a control plane's
+// administrator and controllers.
+func rotationStageKubeconfigs(s *topology.RotationStage, n *topology.Node) []planner.Operation {
+	r, ca := etcd.Cluster(s).ClusterCA(), etcd.Cluster(s).CAFile()
+	if !takesPart(s, r) {
+		return nil
+	}
+	var ops []planner.Operation
+	for _, k := range kubeadm.Kubeconfigs(n.Input(), true) {
+		f := n.Report.Files[k.Path]
+		lost := !f.Exists && !slices.Contains([]string{topology.AdminConf, pki.ControllerConf, pki.SchedulerConf}, k.Path)
+		if k.Path == topology.KubeletConf || lost {
+			continue
+		}
+		switch {
+		case mends(s, r, n, k.Path):
+			op := pki.WriteKubeconfig(n, k, planner.Change{Action: planner.Update}).(planner.WriteKubeconfig)
+			op.CA, op.Trust = issuer(s, r), ca
+			ops = append(ops, op)
+		case s.Name != topology.Reissue && satisfied(s, r, n.CasIn(k.Path)):
+		case s.Name != topology.Reissue:
+			ops = append(ops, planner.SetKubeconfig{Path: k.Path, Trust: ca})
+		case !r.Begun || f.Kubeconfig == nil || f.Kubeconfig.Client == nil || f.Kubeconfig.Client.IssuerKeyDigest != r.New:
+			op := pki.WriteKubeconfig(n, k, planner.Change{Action: planner.Update}).(planner.WriteKubeconfig)
+			op.CA, op.Trust = issuer(s, r), ca
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+// takesUp has the static pods of a phase take up what was written, and waits until
+// they have.
+func takesUp(n *topology.Node, w topology.PhaseWork, phase string, t staticpod.CertReload) planner.Step {
+	step := planner.Step{Via: n.Target, Operations: host.FileOperations(w)}
+	rewritten := staticpod.AwaitPods(n, &step, w)
+	reread := staticpod.TakeUpFiles(n, &step, phase, rewritten, t)
+	return staticpod.Disrupts(n, step, phase, rewritten, reread)
+}
+
+// untouched tells of a file that this rotation does not write in the stage: that
+// somebody has not read it is another matter.
+func untouched(s *topology.RotationStage, path string) bool {
+	c := etcd.Cluster(s)
+	if writes(c.Keys, s.Name, path) {
+		return false
+	}
+	for _, r := range c.Rotating {
+		if takesPart(s, r) && path == r.Base+".crt" {
+			return false
+		}
+	}
+	return !takesPart(s, c.ClusterCA()) || !slices.Contains([]string{pki.ControllerConf, pki.SchedulerConf}, path)
+}
+
+// rotationStageKubelet has a node's kubelet trust what it has to, or gives it a certificate
+// of the new CA.
+func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.Step {
+	c := etcd.Cluster(s)
+	r := c.ClusterCA()
+	switch {
+	case !takesPart(s, r):
+		return planner.Step{}
+	case s.Name == topology.Reissue:
+		return kubeletCertificate(s, n, r)
+	}
+	ca := c.CAFile()
+	var ops []planner.Operation
+	if !n.IsControlPlane() && !satisfied(s, r, n.CasIn(ca)) {
+		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
+		if s.Name == topology.DropOld {
+			ops = append(ops, host.MarkCA(n, r.Old))
+		}
+	}
+	if mends(s, r, n, topology.KubeletConf) {
+		return revive(s, n, ops)
+	}
+	if len(ops) == 0 && satisfied(s, r, n.CasIn(topology.KubeletConf)) && !n.Report.Outdated(observe.KubeletProcess.Name, topology.KubeletConf) {
+		return planner.Step{}
+	}
+	step := planner.Step{Operations: append(ops, planner.SetKubeconfig{Path: topology.KubeletConf, Trust: ca})}
+	pki.RestartKubelet(n, &step)
+	step.Impact = "has the kubelet trust both, and restarts it; pods keep running"
+	if s.Name == topology.DropOld {
+		step.Impact = "has the kubelet trust the new CA alone, and restarts it; pods keep running"
+	}
+	return step
+}
+
+// kubeletCertificate takes a kubelet's certificate away when another one is in
+// its kubeconfig: it takes that over and goes on from there, as when its own has ended.
+func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology.CARotation) planner.Step {
+	own := n.Report.Files[topology.KubeletClientCert].Certificates
+	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.Inlined(n) {
+		return planner.Step{}
+	}
+	ca := etcd.Cluster(s).CAFile()
+	var ops []planner.Operation
+	if !n.IsControlPlane() && r.Begun && len(n.CasIn(ca)) == 0 {
+		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
+	}
+	ops = append(ops, pki.ReplaceKubeletCertificate(n, signer(r), ca, true)...)
+	return planner.Step{
+		Via: n.Cluster.Primary, Impact: "gives the kubelet a certificate of the new CA and restarts it; pods keep running",
+		Operations: append(ops, pki.ReadyWait(n)...),
+	}
+}
+
+// clusterInfo has nodes that join from now on trust what the others do.
+func clusterInfo(s *topology.RotationStage) planner.Step {
+	if s.Name == topology.Reissue || !takesPart(s, etcd.Cluster(s).ClusterCA()) {
+		return planner.Step{}
+	}
+	return told(s)
+}
+
+// told tells nodes that join what is in the file of the CA.
+func told(s *topology.RotationStage) planner.Step {
+	c := etcd.Cluster(s)
+	for _, it := range objects.ObjectItems(c, topology.TokenPhase) {
+		if it.Address.ID() != state.ClusterInfo.String() {
+			continue
+		}
+		return planner.Step{Via: c.Primary, Impact: "tells nodes that join which CA to trust", Operations: []planner.Operation{
+			planner.ApplyObject{Object: sensitive.ParsedObject(it.Content), CAFrom: c.CAFile(), CAKey: state.ClusterInfoKey},
+		}}
+	}
+	return planner.Step{}
+}
+
+// published waits until pods of every namespace are told, and before anything is
+// issued by the new CA has those start anew that are ours and call the API.
+func published(s *topology.RotationStage) planner.Step {
+	c := etcd.Cluster(s)
+	r := c.ClusterCA()
+	if s.Name == topology.Reissue || !takesPart(s, r) {
+		return planner.Step{}
+	}
+	return publishedTo(s, r)
+}
+
+func publishedTo(s *topology.RotationStage, r *topology.CARotation) planner.Step {
+	c := etcd.Cluster(s)
+	step := planner.Step{Via: c.Primary, Impact: "waits until every namespace is told", Operations: []planner.Operation{
+		planner.Wait{For: planner.WaitRootCA, Name: c.CAFile(), Timeout: publishTime},
+	}}
+	if s.Name != topology.TrustBoth {
+		return step
+	}
+	var names []string
+	for _, op := range callers(c, r) {
+		step.Operations = append(step.Operations, op)
+		names = append(names, op.Name)
+	}
+	if len(names) > 0 {
+		step.Impact += fmt.Sprintf(", and restarts the pods of %s", strings.Join(names, ", "))
+		if r.Begun {
+			step.Impact += " if that was not done yet"
+		}
+	}
+	return step
+}
+
+// publishTime bounds the wait for the controller manager to tell all namespaces.
+const publishTime = 5 * time.Minute
+
+// callers restart the pods of this cluster's addons, which may have read only
+// when they started by which CA they know API servers.
+func callers(c *topology.Cluster, r *topology.CARotation) []planner.RestartPods {
+	var out []planner.RestartPods
+	for _, it := range append(objects.ObjectItems(c, topology.AddonPhase), objects.UserAddons(c)...) {
+		ref := objects.ParseRef(it.Address.ID())
+		if ref.Kind != "DaemonSet" && ref.Kind != "Deployment" || it.CreateOnly {
+			continue
+		}
+		out = append(out, planner.RestartPods{
+			Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Mark: restartMark(r), Timeout: staticpod.ProxyRestart,
+		})
+	}
+	return out
+}

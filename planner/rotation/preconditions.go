@@ -1,0 +1,204 @@
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// rotationConflict is what would happen beside a rotation, or is not seen, and what to do
+// about it.
+type rotationConflict struct{ why, way string }
+
+// disturbed says what else would happen in this plan, or what is not seen; nil for
+// nothing. While the API is silent no stage goes on, and who is not seen misses none.
+func disturbed(c *topology.Cluster) *rotationConflict {
+	for _, n := range c.Nodes {
+		switch {
+		case n.Report == nil && !RotationWaits(c):
+			return &rotationConflict{fmt.Sprintf("%s could not be looked at", n.Target), toLeaveFirst(c, n.Target)}
+		case n.Report == nil:
+		case c.Fleet.Replaces(n.Target):
+			return renewed(c, n, "replaced")
+		case n.Joins():
+			return renewed(c, n, "")
+		}
+	}
+	if d := departing(c); d != nil {
+		return d
+	}
+	switch {
+	case c.Up != nil && (c.Up.Raises || c.Up.Begun):
+		return &rotationConflict{"the version would change", otherwise(c)}
+	case len(pki.FormerHosts(c)) > 0:
+		return &rotationConflict{"the endpoint would move", otherwise(c)}
+	case c.Fleet.Targeted:
+		return &rotationConflict{"the plan is for targets only", "Leave -target out."}
+	}
+	return nil
+}
+
+// RotationWaits tells that a rotation has begun, and does not go on in this plan: only
+// an API that answers tells whether all have taken up the new CA.
+func RotationWaits(c *topology.Cluster) bool { return c.Report == nil && staticpod.RotationBegun(c) }
+
+// otherwise is what to do about something that is not to be done now.
+func otherwise(c *topology.Cluster) string {
+	if staticpod.RotationBegun(c) {
+		return "The rotation has begun: take the change back, apply until the rotation is complete, and make the change then."
+	}
+	return "Do one after the other."
+}
+
+// renewed speaks of a node that would join, again or for the first time. One whose
+// host has lost all of the cluster cannot take that back: it leaves, and comes back
+// when the rotation is complete.
+func renewed(c *topology.Cluster, n *topology.Node, how string) *rotationConflict {
+	d := &rotationConflict{fmt.Sprintf("%s would join", n.Target), otherwise(c)}
+	x := c.Fleet.Replacements[n.Target]
+	if how != "" {
+		d.why = fmt.Sprintf("%s would be %s", n.Target, how)
+	}
+	lost := x != nil && x.Report == nil || x == nil && topology.Traceless(n.Report)
+	if lost && staticpod.RotationBegun(c) && c.Fleet.RecordedNode(n.Target) {
+		d.way = "Its host holds nothing of the cluster any more: take its block, or its key, out of the configuration; " + leavesFirstBy(c, n.Target) +
+			"\n\nWhen the rotation is complete, put it back: it joins then."
+	}
+	return d
+}
+
+// departing speaks of a node that would leave, or be forgotten while it goes on.
+func departing(c *topology.Cluster) *rotationConflict {
+	for _, l := range c.Fleet.Departures() {
+		switch {
+		case l.Cluster != c || leavesFirst(c, l):
+		case l.Acts():
+			return &rotationConflict{fmt.Sprintf("%s would leave", l.Target), otherwise(c)}
+		case !RotationWaits(c):
+			return &rotationConflict{fmt.Sprintf("%s would leave, and could not be looked at", l.Target), toLeaveFirst(c, l.Target)}
+		}
+	}
+	for _, t := range c.Fleet.Forgotten() {
+		if c.Fleet.RecordedNode(t) && c.Fleet.Recorded.Nodes[t].Cluster == c.Label {
+			return &rotationConflict{fmt.Sprintf("the state would forget %s, which goes on with the old one", t), otherwise(c)}
+		}
+	}
+	return nil
+}
+
+// unheard speaks of nodes that the API shows and that neither the configuration nor the
+// state has: joined by hand, or forgotten by the state. Nobody here brings them a new CA.
+// Of one that only control planes hold, workers need not hear.
+func unheard(c *topology.Cluster) *rotationConflict {
+	if c.Report == nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, n := range c.Nodes {
+		known[n.NodeName] = true
+	}
+	for _, l := range c.Fleet.Departures() {
+		known[l.Name] = known[l.Name] || l.Cluster == c
+	}
+	var names []string
+	for name, n := range c.Report.Nodes {
+		if _, plane := n.Labels[kubeadm.ControlPlaneRole]; !known[name] && (plane || c.ClusterCA() != nil) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &rotationConflict{
+		fmt.Sprintf("no block speaks of %s, which would be cut off", strings.Join(topology.Sorted(names), ", ")),
+		"Give what an earlier apply has made its block back: it is known again then. What was joined by hand, or is gone, leaves first: " +
+			"drain it, clean its host (kubeadm reset), and delete its Node (kubectl delete node). It can join again when the rotation is complete.",
+	}
+}
+
+// unreadyKubelets are the nodes for which a rotation of the cluster's CA waits before it
+// begins: their Node is not Ready. Each stage restarts kubelets and waits for that, so that
+// it would stop there, and until it is complete no node could even leave. It is no reason to
+// refuse the plan, for a Node may be Ready a moment later, as when its host has booted. Of
+// what keeps one from it a stage would mend a certificate that has ended, say, and so does an
+// apply before. A Node that was deleted comes back as the first stage restarts its kubelet.
+func unreadyKubelets(c *topology.Cluster) []*topology.Node {
+	r := c.ClusterCA()
+	if r == nil || r.Begun || c.Report == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *topology.Node) bool {
+		seen, known := c.Report.Nodes[n.NodeName]
+		return !known || seen.Ready
+	})
+}
+
+// warnUnready tells of them.
+func warnUnready(c *topology.Cluster) *diag.Diagnostic {
+	var names []string
+	for _, n := range unreadyKubelets(c) {
+		names = append(names, n.Target.String())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Warningf("Node is not ready", "%s: the Node is not Ready of %s. While the CA is rotated each kubelet is restarted, and waited for until its Node is Ready. "+
+		"The rotation waits %s for that before it changes anything, and does not begin without it: half done it would keep nodes from coming and going, and the version from changing. "+
+		"kubectl describe node shows what is wrong. An apply without -%s puts right what it can, and has a node leave whose block is taken out.",
+		topology.Rotation{Cluster: c.Target, CA: c.ClusterCA().Name}, strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck, topology.ReplaceFlag).At(c.Source).For(c.Target)
+}
+
+// leavesFirst tells a node that may leave although a rotation has begun: its host is
+// gone for good, or holds nothing of the cluster any more, so that there is nobody
+// who would have to hear of the new CA.
+func leavesFirst(c *topology.Cluster, l topology.Departure) bool {
+	return staticpod.RotationBegun(c) && !l.Replaced && (l.HostGone || l.Report != nil && topology.Traceless(l.Report))
+}
+
+// toLeaveFirst says how the node of a host that does not answer leaves, if that is
+// gone for good.
+func toLeaveFirst(c *topology.Cluster, t state.Target) string {
+	takeOut := ""
+	if c.Fleet.Configured(t) {
+		takeOut = "take its block, or its key, out of the configuration and "
+	}
+	return "Bring it to answer, and run the same command again. If its host is gone for good, " + takeOut + "say so: " + leavesFirstBy(c, t)
+}
+
+// leavesFirstBy is the command by which a node leaves that has no host any more.
+func leavesFirstBy(c *topology.Cluster, t state.Target) string {
+	then := "its node is taken out of the cluster through the others before the rotation goes on"
+	if !staticpod.RotationBegun(c) {
+		then = "its node is taken out of the cluster through the others, and the CA can be rotated after that"
+	}
+	command := "kubewright apply"
+	if !c.Fleet.Answers(t) {
+		command += " " + topology.AsFlags(t, topology.ForgetUnreachableFlag)
+	}
+	return then + ":\n\n  " + command
+}
+
+// departures are the steps by which nodes leave before a rotation goes on. While
+// somebody joins etcd none is: that waits for the end of the rotation, and who leaves
+// may have to wait for that.
+func departures(c *topology.Cluster) []state.Address {
+	if slices.ContainsFunc(etcd.MembershipChanges(c), func(a planner.Act) bool { return a.Add }) {
+		return nil
+	}
+	var out []state.Address
+	for _, l := range c.Fleet.Departures() {
+		if l.Cluster == c && l.Acts() {
+			out = append(out, topology.StepAddress(l.Target, topology.ResetPhase))
+		}
+	}
+	return out
+}

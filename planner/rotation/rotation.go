@@ -1,0 +1,342 @@
+package rotation
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Rotated is the waypoint at which the files of the rotation are taken away.
+const Rotated = "rotated"
+
+// ParseRotation reads cluster.NAME/CA; ok is false for what is written in another way.
+func ParseRotation(s string) (r topology.Rotation, ok bool) {
+	cluster, ca, ok := strings.Cut(s, "/")
+	t, err := state.ParseTarget(cluster)
+	return topology.Rotation{Cluster: t, CA: ca}, ok && err == nil && t.Type == state.TypeCluster
+}
+
+// Rotatable are the names of what can be rotated.
+func Rotatable() []string { return []string{"ca", "front-proxy-ca", "etcd-ca", serviceAccount} }
+
+// requested tells that the rotation of a CA, or of the service account keys, is asked
+// for, and not by the command whose rotation is over but for its files, or whose
+// replacement of a CA that had ended goes on.
+func requested(c *topology.Cluster, name string) bool {
+	return asked(c, name) && !tidying(c) && !replacing(c)
+}
+
+func asked(c *topology.Cluster, name string) bool {
+	return slices.Contains(c.Fleet.Rotate, topology.Rotation{Cluster: c.Target, CA: name})
+}
+
+// tidying tells that a rotation is over, and that the apply which took its files away
+// was cut short in that: everybody is told of the new CA or key alone, of which some
+// control planes still have the second copy. A CA that is given is not rotated once
+// more by the same command anyway.
+func tidying(c *topology.Cluster) bool {
+	if c.PrimaryNode() == nil {
+		return false
+	}
+	planes := slices.DeleteFunc(etcd.InOrder(c), func(n *topology.Node) bool { return n.Report == nil })
+	left := func(told, second func(*topology.Node) []string, private string) bool {
+		var next []string
+		for _, n := range planes {
+			if len(next) == 0 {
+				next = second(n)
+			}
+		}
+		return len(next) > 0 &&
+			!slices.ContainsFunc(planes, func(n *topology.Node) bool { return !slices.Equal(told(n), next) }) &&
+			slices.ContainsFunc(planes, func(n *topology.Node) bool { return len(second(n)) == 0 || !n.Report.Files[private].Exists })
+	}
+	for _, a := range c.Authorities {
+		if a.KeyLocation == topology.Made && left(func(n *topology.Node) []string { return n.CasIn(a.Base + ".crt") }, func(n *topology.Node) []string { return n.CasIn(a.NextBase() + ".crt") }, a.NextBase()+".key") {
+			return true
+		}
+	}
+	keys := c.PrimaryNode().ServiceAccountKey()
+	return left(func(n *topology.Node) []string { return publicKeys(n, keys+".pub") }, func(n *topology.Node) []string { return publicKeys(n, keys+"-next.pub") }, keys+"-next.key")
+}
+
+// Rotations finds the CAs that are on their way, or are asked to be.
+func Rotations(c *topology.Cluster) []*topology.CARotation {
+	if c.Founding || c.Fleet.Destroy || c.PrimaryNode() == nil || c.PrimaryNode().Report == nil {
+		return nil
+	}
+	var out []*topology.CARotation
+	for _, a := range c.Authorities {
+		if _, replaced := c.AtOnce[a.Base]; !rotatable(a) || replaced {
+			continue
+		}
+		r := &topology.CARotation{CA: a, Source: c.Primary}
+		cARotationFind(r, c)
+		if r.Begun && toGiven(r) || requested(c, a.Name) && r.Old != "" && changes(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// rotatable tells that old and new keys are both on the control planes while the
+// CA is rotated.
+func rotatable(a topology.CA) bool {
+	return a.KeyLocation == topology.Made || a.KeyLocation == topology.OnHosts
+}
+
+// toGiven tells that the new CA is the one that is given, where one is.
+func toGiven(r *topology.CARotation) bool {
+	return r.X509 == nil || r.New == state.KeyDigest(r.X509)
+}
+
+// changes tells that the new CA is another one than the old.
+func changes(r *topology.CARotation) bool {
+	return r.X509 == nil || r.Old != state.KeyDigest(r.X509)
+}
+
+// cARotationFind sees how far the rotation has come.
+func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
+	order := etcd.InOrder(c)
+	trusted := func(ca string) bool {
+		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CasIn(r.Base+".crt"), ca) })
+	}
+	for _, n := range order {
+		// A CA that nobody trusts may be anybody's.
+		next := n.CasIn(r.NextBase() + ".crt")
+		if len(next) > 0 && n.Report.Files[r.NextBase()+".key"].Exists && trusted(next[0]) && standsAt(r, order[0], n) {
+			r.Source, r.New, r.Begun = n.Target, next[0], true
+			break
+		}
+	}
+	for _, n := range order {
+		for _, path := range []string{r.OldFile(), r.Base + ".crt"} {
+			if cas := n.CasIn(path); len(cas) > 0 && cas[0] != r.New && r.Old == "" {
+				r.Old = cas[0]
+			}
+		}
+		if cas := n.CasIn(r.Base + ".crt"); r.Begun && len(cas) > 0 && cas[0] == r.New {
+			r.Dropping = true
+		}
+	}
+	r.Reissuing = r.Dropping || r.Begun && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return signedFor(r, n) })
+}
+
+// standsAt tells that the primary's CA is of the rotation whose files a control plane has: it
+// is not when a CA that has ended was replaced at once meanwhile, which begins on the primary.
+func standsAt(r *topology.CARotation, primary, n *topology.Node) bool {
+	at, of := primary.CasIn(r.Base+".crt"), slices.Concat(n.CasIn(r.OldFile()), n.CasIn(r.Base+".crt"), n.CasIn(r.NextBase()+".crt"))
+	return len(at) == 0 || slices.ContainsFunc(at, func(ca string) bool { return slices.Contains(of, ca) })
+}
+
+// signedFor tells that the node has something that the new CA has signed.
+func signedFor(r *topology.CARotation, n *topology.Node) bool {
+	if n.Report == nil {
+		return false
+	}
+	for path, f := range n.Report.Files {
+		if path == r.NextBase()+".crt" || path == r.Base+".crt" {
+			continue
+		}
+		if len(f.Certificates) > 0 && f.Certificates[0].IssuerKeyDigest == r.New ||
+			f.Kubeconfig != nil && f.Kubeconfig.Client != nil && f.Kubeconfig.Client.IssuerKeyDigest == r.New {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckRotations refuses a rotation that cannot be begun, and what cannot be
+// done while one is under way.
+func CheckRotations(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, r := range v.Rotate {
+		if d := checkRequest(v, r); d != nil {
+			diags.Append(d)
+		}
+	}
+	for _, c := range v.Clusters {
+		if len(c.Rotating) > 0 || c.Keys.Acts() {
+			diags = append(diags, checkRotation(c)...)
+		}
+		diags = append(diags, checkKeys(c)...)
+	}
+	return diags
+}
+
+func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
+	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Target == r.Cluster })
+	if i < 0 {
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the configuration has no such cluster.", topology.ReplaceFlag, r)
+	}
+	c := v.Clusters[i]
+	if !c.Founding && tidying(c) {
+		return diag.Warningf("Rotation is over", "-%s=%s: a rotation is complete, and was cut short as it took its files away. This plan does that. To rotate once more, run the same command again when it is done.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+	}
+	j := slices.IndexFunc(c.Authorities, func(a topology.CA) bool { return a.Name == r.CA })
+	if replacing(c) && (j < 0 || c.AtOnce[c.Authorities[j].Base] == "") {
+		return diag.Warningf("Replacement goes on", "-%s=%s: a CA that had ended was replaced by a new one, and that was cut short. This plan goes on with it, and rotates nothing. To rotate once more, run the same command again when it is done.",
+			topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+	}
+	switch {
+	case j < 0 && r.CA == serviceAccount && !c.Founding:
+		return nil
+	case j < 0 && r.CA == serviceAccount:
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster is not there yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+	case j < 0 && r.CA == "etcd-ca":
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the etcd of this cluster is not ours, and neither is its CA.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+	case j < 0:
+		return diag.Errorf("Nothing to rotate", "-%s=%s: there is no such CA. There are %s.", topology.ReplaceFlag, r, strings.Join(Rotatable(), ", ")).At(c.Source).For(c.Target)
+	case c.Founding:
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster is not there yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+	}
+	return checkGiven(c, c.Authorities[j], r)
+}
+
+// checkGiven refuses to rotate a CA of the operator's, unless another one is given
+// whose key may lie on the control planes.
+func checkGiven(c *topology.Cluster, a topology.CA, r topology.Rotation) *diag.Diagnostic {
+	const summary = "CA is yours"
+	at := func(d *diag.Diagnostic) *diag.Diagnostic { return d.At(pki.Place(c, a.Block)).For(c.Target) }
+	switch {
+	case a.KeyLocation == topology.Made || c.Rotation(a.Base) != nil:
+		return nil
+	case a.KeyLocation == topology.OnHosts:
+		return at(diag.Errorf(summary, "-%s=%s: the block %s gives the CA %q, with which the cluster signs already, and kubewright does not make another. Nothing is changed. "+
+			"Give the certificate and the key of the new CA in that block, with on_hosts = true, and run the same command again.", topology.ReplaceFlag, r, a.Block, a.CommonName))
+	}
+	return at(diag.Errorf(summary, "-%s=%s: the block %s gives the CA %q, whose key is not on the control planes. kubewright rotates CAs whose keys are: while one is rotated "+
+		"the cluster signs with the old one and then with the new one by itself. Nothing is changed. To go on using yours beyond its end, have its certificate issued anew for the same key and give that.",
+		topology.ReplaceFlag, r, a.Block, a.CommonName))
+}
+
+// checkRotation looks whether a cluster is as a rotation needs it.
+func checkRotation(c *topology.Cluster) diag.Diagnostics {
+	if d := impure(c); d != nil {
+		return diag.Diagnostics{d}
+	}
+	if diags := checkFlags(c); len(diags) > 0 {
+		return diags
+	}
+	if d := cmp.Or(disturbed(c), unheard(c)); d != nil {
+		return diag.Diagnostics{diag.Errorf("CA is rotated alone", "%s: %s. Nothing is changed. While a CA of a cluster is rotated its nodes, versions and endpoint stay as they are, "+
+			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(rotatingNames(c), ", "), d.why, d.way).At(c.Source).For(c.Target)}
+	}
+	if d := incomplete(c); d != nil {
+		return diag.Diagnostics{d}
+	}
+	if RotationWaits(c) {
+		return diag.Diagnostics{diag.Warningf("Rotation waits", "%s: the API does not answer, so nobody can tell whether all have taken up the new CA. "+
+			"The rotation goes on with the first apply that finds the API.", strings.Join(rotatingNames(c), ", ")).At(c.Source).For(c.Target)}
+	}
+	if c.Report == nil {
+		return diag.Diagnostics{diag.Errorf("API does not answer", "%s: a CA is rotated while the API answers, since only that tells whether all have taken up the new one. "+
+			"Nothing is changed. Repair the cluster first (%s).", strings.Join(rotatingNames(c), ", "), observe.DarkTargets(c)[0].Reason).At(c.Source).For(c.Target)}
+	}
+	var diags diag.Diagnostics
+	for _, d := range []*diag.Diagnostic{warnUnready(c), otherCallers(c)} {
+		if d != nil {
+			diags = append(diags, d)
+		}
+	}
+	return diags
+}
+
+// impure refuses to begin where more is trusted than the CA: it would be dropped.
+func impure(c *topology.Cluster) *diag.Diagnostic {
+	for _, r := range c.Rotating {
+		for _, n := range c.ControlPlanes() {
+			if cas := n.CasIn(r.Base + ".crt"); !r.Begun && len(cas) > 1 {
+				return diag.Errorf("File trusts several CAs", "%s (%s) has %d certificates in %s.crt. Rotating the CA would leave the new one alone in it. Nothing is changed. "+
+					"Leave only the CA with which the cluster signs in that file, on every node, and have the components read it.", n.Target, n.Address, len(cas), r.Base).At(n.Source).For(n.Target)
+			}
+		}
+	}
+	return nil
+}
+
+// incomplete refuses to begin where a control plane lacks something that all share: what
+// is to take up the new CA there would not come up before the end, when that is brought.
+func incomplete(c *topology.Cluster) *diag.Diagnostic {
+	if staticpod.RotationBegun(c) {
+		return nil // the stages bring what they need
+	}
+	for _, n := range c.ControlPlanes() {
+		var lacks []string
+		for _, path := range pki.Lacks(n) {
+			lacks = append(lacks, pki.HasNo(n, path))
+		}
+		if len(lacks) > 0 {
+			return diag.Errorf("File of a CA is missing", "%s: %s (%s) has %s. Nothing is changed. The file is brought from another control plane by an apply that asks for no rotation; "+
+				"run that first, and then the same command again:\n\n  kubewright apply", strings.Join(rotatingNames(c), ", "), n.Target, n.Address, strings.Join(lacks, " and ")).At(n.Source).For(n.Target)
+		}
+	}
+	return nil
+}
+
+func rotatingNames(c *topology.Cluster) []string {
+	var out []string
+	for _, r := range c.Rotating {
+		out = append(out, topology.Rotation{Cluster: c.Target, CA: r.Name}.String())
+	}
+	if c.Keys.Acts() {
+		out = append(out, topology.Rotation{Cluster: c.Target, CA: serviceAccount}.String())
+	}
+	return out
+}
+
+// OfRotation tells that a step belongs to a rotation, or takes away what one has left.
+// Somebody has asked for it: it answers nothing that was changed outside.
+func OfRotation(s planner.Step) bool {
+	return slices.Contains([]string{restarted, topology.TrustBoth, topology.Reissue, topology.DropOld, Rotated, replacedCA}, s.ID.Waypoint)
+}
+
+// cARotationSentence is what a plan says of the rotation.
+func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
+	stage := topology.TrustBoth
+	switch {
+	case r.Dropping:
+		stage = topology.DropOld
+	case r.Reissuing:
+		stage = topology.Reissue
+	}
+	name := topology.Rotation{Cluster: c.Target, CA: r.Name}.String()
+	if !r.Begun {
+		return name + ": everybody trusts both, the new CA issues what the old one has signed, everybody drops the old one; interrupted, it goes on with the next apply."
+	}
+	return name + ": has begun, and goes on at " + stage + "."
+}
+
+// otherCallers warns of pods that are not ours: nobody here can tell how they
+// know API servers.
+func otherCallers(c *topology.Cluster) *diag.Diagnostic {
+	r := c.ClusterCA()
+	if r == nil || r.Reissuing {
+		return nil
+	}
+	return diag.Warningf("Pods may have to be restarted", "%s: pods that call the API and read the CA only when they start (client-go before 1.36) do not know the new CA until they are started anew. "+
+		"Those of this configuration's addons are. For others, stop before the new CA issues anything, restart them, and go on with an ordinary apply:\n\n"+
+		"  kubewright apply -%s=%s -exclude=%s@%s", topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.CertsPhase, topology.Reissue).At(c.Source).For(c.Target)
+}
+
+// leavesOf are the certificates of a control plane that the CA signs.
+func leavesOf(r *topology.CARotation, n *topology.Node) []kubeadm.Certificate {
+	return slices.DeleteFunc(kubeadm.Leaves(n.Input()), func(l kubeadm.Certificate) bool { return l.CA != r.Base })
+}
+
+// signer is the new CA.
+func signer(r *topology.CARotation) planner.Signer {
+	return planner.Signer{Name: r.CAName, Base: r.NextBase(), On: r.Source}
+}
+
+// restartMark is what pods carry that were started since both CAs are trusted.
+func restartMark(r *topology.CARotation) string { return "successor of CA " + topology.Short(r.Old) }

@@ -1,0 +1,310 @@
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// The service account keys are rotated in the stages of a CA:
+//
+//   - trust-both: a new pair is made beside the old one, and every API server
+//     believes tokens of both: the old public key is the first of sa.pub.
+//   - reissue: API servers and controller managers sign with the new one.
+//   - drop-old: the new public key is alone in sa.pub.
+//
+// Between the last two pods have to get new tokens. Their kubelets see to that
+// within a day, so that no apply waits for it: the first one after that drops the
+// old key. Until then the cluster may change as it likes; who joins gets both keys, and
+// the new pair beside them: those who have begun may all have left by the end.
+const serviceAccount = "service-account"
+
+// tokenAge is how long after the last API server has begun to sign with another
+// key a pod may have a token of the former one. A kubelet renews a token that is
+// older than 24 hours, whatever its validity is (pkg/kubelet/token, maxTTL); the
+// rest is for hosts whose clocks differ, and for kubelets that were not running.
+const tokenAge = 25 * time.Hour
+
+func oldFile(r *topology.KeyRotation) string { return r.Base + "-old.pub" }
+
+// KeyRotationPaths are the files of a rotation of the keys, in the order in which they go.
+func KeyRotationPaths(base string) []string {
+	return []string{base + "-old.pub", base + "-next.key", base + "-next.pub"}
+}
+
+// AsksForTokens tells that the API is to be asked for Secrets with tokens: the
+// rotation of the service account keys is asked for, or was seen on the control
+// plane that is asked. One that has lost the new pair still has both keys in
+// the file of those that are believed. Nobody else wants to know, and what is read
+// are secrets.
+func AsksForTokens(cfg *config.Config, label string, rotate []topology.Rotation, seen *state.Report) bool {
+	if slices.Contains(rotate, topology.Rotation{Cluster: state.ClusterTarget(label), CA: serviceAccount}) {
+		return true
+	}
+	c := cfg.Cluster(label)
+	if c == nil {
+		return false
+	}
+	base := c.Certificates.Dir + "/sa"
+	return seen.Files[base+"-next.pub"].Exists || len(seen.Files[base+".pub"].PublicKeys) > 1
+}
+
+func publicKeys(n *topology.Node, path string) []string {
+	if n.Report == nil {
+		return nil
+	}
+	return n.Report.Files[path].PublicKeys
+}
+
+// holdsKey tells that the private key of a path is the one of another path on
+// another control plane.
+func holdsKey(n *topology.Node, path string, other *topology.Node, there string) bool {
+	f, o := n.Report.Files[path], other.Report.Files[there]
+	return f.Exists && o.Exists && f.SHA256 != "" && f.SHA256 == o.SHA256
+}
+
+// keyControlPlanes are the control planes that have service account keys, the primary first.
+func keyControlPlanes(c *topology.Cluster) []*topology.Node {
+	return slices.DeleteFunc(etcd.InOrder(c), func(n *topology.Node) bool {
+		return n.Report == nil || !n.Report.Files[n.ServiceAccountKey()+".pub"].Exists
+	})
+}
+
+// KeyRotation finds the rotation of the service account keys that is on its way,
+// or asked for; nil when there is none.
+func KeyRotation(c *topology.Cluster) *topology.KeyRotation {
+	primary := c.PrimaryNode()
+	if c.Founding || c.Fleet.Destroy || primary == nil || primary.Report == nil {
+		return nil
+	}
+	r := &topology.KeyRotation{Base: primary.ServiceAccountKey(), Source: c.Primary}
+	keyRotationFind(r, c)
+	if !r.Begun && !requested(c, serviceAccount) {
+		return nil
+	}
+	dueIn(r, c)
+	return r
+}
+
+// keyRotationFind sees how far the rotation has come.
+func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
+	planes := keyControlPlanes(c)
+	trusted := func(key string) bool {
+		return slices.ContainsFunc(planes, func(n *topology.Node) bool { return slices.Contains(publicKeys(n, r.Base+".pub"), key) })
+	}
+	var source *topology.Node
+	for _, n := range planes {
+		// A key that nobody believes may be anybody's.
+		next := publicKeys(n, pki.Next(r)+".pub")
+		if len(next) > 0 && n.Report.Files[pki.Next(r)+".key"].Exists && trusted(next[0]) {
+			source, r.Source, r.New, r.Begun = n, n.Target, next[0], true
+			break
+		}
+	}
+	for _, n := range planes {
+		for _, path := range []string{oldFile(r), r.Base + ".pub"} {
+			if keys := publicKeys(n, path); len(keys) > 0 && keys[0] != r.New && r.Old == "" {
+				r.Old = keys[0]
+			}
+		}
+	}
+	if !r.Begun {
+		return
+	}
+	r.Signed = true
+	for _, n := range planes {
+		r.Dropping = r.Dropping || slices.Equal(publicKeys(n, r.Base+".pub"), []string{r.New})
+		if !holdsKey(n, r.Base+".key", source, pki.Next(r)+".key") {
+			r.Signed = false
+			continue
+		}
+		r.Signing = true
+		r.Signed = r.Signed && !slices.ContainsFunc(keyReaders, func(component string) bool { return n.Report.Outdated(component, r.Base+".key") })
+		for _, at := range []time.Time{n.Report.Files[r.Base+".key"].Modified, n.Report.Started["kube-apiserver"]} {
+			if at.After(r.Since) {
+				r.Since = at
+			}
+		}
+	}
+}
+
+// keyReaders are the components that sign with the private key.
+var keyReaders = []string{"kube-apiserver", "kube-controller-manager"}
+
+// dueIn sees whether the old key can be dropped.
+func dueIn(r *topology.KeyRotation, c *topology.Cluster) {
+	if c.Report != nil {
+		for _, s := range c.Report.TokenSecrets {
+			// Of a token that does not say its key nobody knows that it is another one's.
+			if s.Key == "" || s.Key == r.Old {
+				r.Secrets = append(r.Secrets, s.Namespace+"/"+s.Name)
+			}
+		}
+	}
+	switch {
+	case r.Dropping:
+		r.Due = true
+	case !r.Signed:
+	case c.Report == nil:
+		r.Held = "the API answers"
+	case slices.Contains(c.Fleet.Skipped, topology.TokenPausePhase):
+		r.Due = true
+	case c.Fleet.ObservedAt.Before(r.Since.Add(tokenAge)):
+		r.Held = pki.Date(r.Since.Add(tokenAge)) + ", when kubelets have renewed the tokens of all pods"
+	case !c.Report.TokensSeen:
+		r.Held = "the Secrets with tokens were seen"
+	case len(r.Secrets) > 0:
+		r.Held = "no Secret holds a token of the old key"
+	case disturbed(c) != nil:
+		r.Held = "nothing else of the cluster changes (" + disturbed(c).why + ")"
+	default:
+		r.Due = true
+	}
+}
+
+// writes tells that a file is written in a stage.
+func writes(r *topology.KeyRotation, stage, path string) bool {
+	return r.TakesPart(stage) && (path == r.Base+".key" || path == r.Base+".pub")
+}
+
+// keys are the operations on a control plane's service account keys.
+func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
+	r := etcd.Cluster(s).Keys
+	if !r.TakesPart(s.Name) {
+		return nil
+	}
+	switch s.Name {
+	case topology.TrustBoth:
+		return keyRotationTrust(r, n)
+	case topology.Reissue:
+		if r.Begun && holdsKey(n, r.Base+".key", etcd.Cluster(s).Node(r.Source), pki.Next(r)+".key") {
+			return nil
+		}
+		return []planner.Operation{pki.BringKeys(r, planner.SecretFile{Path: r.Base + ".key", Source: pki.Next(r) + ".key"})}
+	}
+	if r.Begun && slices.Equal(publicKeys(n, r.Base+".pub"), []string{r.New}) {
+		return nil
+	}
+	return []planner.Operation{pki.BringKeys(r, planner.SecretFile{Path: r.Base + ".pub", Source: pki.Next(r) + ".pub"})}
+}
+
+// keyRotationTrust makes the new pair, or brings it, and puts its public key behind the old one.
+func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Operation {
+	believed := publicKeys(n, r.Base+".pub")
+	present := r.Begun && slices.Contains(publicKeys(n, pki.Next(r)+".pub"), r.New) && n.Report.Files[pki.Next(r)+".key"].Exists
+	if present && slices.Contains(believed, r.Old) && slices.Contains(believed, r.New) && n.Report.Files[oldFile(r)].Exists {
+		return nil
+	}
+	var ops []planner.Operation
+	switch {
+	case present:
+	case n.Target == r.Source:
+		ops = append(ops, planner.IssueKeyPair{Algorithm: pki.Algorithm(n), To: pki.Next(r)})
+	default:
+		ops = append(ops, pki.BringNext(r))
+	}
+	return append(ops,
+		planner.BundleTrust{To: oldFile(r), Of: []string{r.Base + ".pub"}},
+		planner.BundleTrust{To: r.Base + ".pub", Of: []string{oldFile(r), pki.Next(r) + ".pub"}})
+}
+
+// keyRotationDescribe says what becomes of a control plane's service account keys.
+func keyRotationDescribe(r *topology.KeyRotation, stage string) string {
+	switch stage {
+	case topology.TrustBoth:
+		return "has tokens of a new service account key believed beside those of the old one"
+	case topology.Reissue:
+		return "has tokens signed with the new service account key"
+	}
+	return "has tokens of the old service account key believed no more"
+}
+
+// keyRotationSentence is what a plan says of the rotation.
+func keyRotationSentence(r *topology.KeyRotation, c *topology.Cluster) string {
+	name := topology.Rotation{Cluster: c.Target, CA: serviceAccount}.String()
+	later := fmt.Sprintf("the first apply %d hours after that drops the old one, when kubelets have renewed the tokens of all pods", int(tokenAge.Hours()))
+	switch {
+	case r.Due:
+		return name + ": tokens of the old key are believed no more."
+	case r.Begun:
+		return name + ": has begun, and goes on until all sign with the new key; " + later + "."
+	}
+	return name + ": everybody believes both keys, then signs with the new one; " + later + "."
+}
+
+// checkKeys refuses a rotation of the service account keys that cannot be done,
+// and says what one waits for.
+func checkKeys(c *topology.Cluster) diag.Diagnostics {
+	r := c.Keys
+	if r == nil {
+		return nil
+	}
+	at := func(d *diag.Diagnostic) diag.Diagnostics { return diag.Diagnostics{d.At(c.Source).For(c.Target)} }
+	name := topology.Rotation{Cluster: c.Target, CA: serviceAccount}
+	for _, n := range keyControlPlanes(c) {
+		f := n.Report.Files[r.Base+".pub"]
+		switch {
+		case r.Begun:
+		case len(f.PublicKeys) == 0:
+			return diag.Diagnostics{diag.Errorf("Service account key cannot be read", "%s: %s.pub of %s (%s): %s. Nothing is changed. "+
+				"Copy it from another control plane, or make it of the private key (openssl pkey -in %s.key -pubout), and restart the API server.", name, r.Base, n.Target, n.Address, f.Invalid, r.Base).At(n.Source).For(n.Target)}
+		case len(f.PublicKeys) > 1:
+			return diag.Diagnostics{diag.Errorf("File has several keys", "%s: %s.pub of %s (%s) has %d public keys. Rotating them would leave the new one alone in it. Nothing is changed. "+
+				"Leave only the key with which tokens are signed in that file, on every control plane, and have the API servers read it.", name, r.Base, n.Target, n.Address, len(f.PublicKeys)).At(n.Source).For(n.Target)}
+		}
+	}
+	if stray := strayFlags(c, serviceAccount); len(stray) > 0 {
+		s := stray[0]
+		return diag.Diagnostics{diag.Errorf("Service account keys are yours", "%s: the configuration gives %s a value of its own, so the keys are not those of %s. Nothing is changed. "+
+			"Rotate them by your own files: give the new public key beside the old one, then the new private key, and when kubelets have renewed all tokens take the old public key out.", name, s.fileFlag, r.Base).At(s.at).For(c.Target)}
+	}
+	if r.Held == "" {
+		return lateSecrets(c)
+	}
+	more := ""
+	if len(r.Secrets) > 0 {
+		more = "\n\nSecrets with tokens of the old key, which nobody renews: " + strings.Join(r.Secrets, ", ") +
+			". Delete them, make those anew that are needed, and give their tokens to whoever uses them."
+	}
+	return at(diag.Warningf("Rotation waits", "%s: tokens are signed with the new key since %s. The old one is dropped by the first apply after %s. Until then tokens of both are believed, and nothing else has to wait."+
+		" To drop it at once, and with it the tokens that it has signed: kubewright apply -skip-phase=%s%s", name, pki.Date(r.Since), r.Held, topology.TokenPausePhase, more))
+}
+
+// lateSecrets names the tokens that nobody renews.
+func lateSecrets(c *topology.Cluster) diag.Diagnostics {
+	r := c.Keys
+	if len(r.Secrets) == 0 {
+		return nil
+	}
+	ends := "They are believed until the old key is dropped, which waits for them"
+	if r.Due {
+		ends = "They are believed no more when this plan is done"
+	}
+	return diag.Diagnostics{diag.Warningf("Tokens are not renewed", "%s: Secrets of the type kubernetes.io/service-account-token hold tokens of the old key: %s. %s. "+
+		"When all sign with the new key, delete them, make those anew that are needed, and give their tokens to whoever uses them.",
+		topology.Rotation{Cluster: c.Target, CA: serviceAccount}, strings.Join(r.Secrets, ", "), ends).At(c.Source).For(c.Target)}
+}
+
+// endKeyRotation takes the files of the rotation away.
+func endKeyRotation(n *topology.Node) []planner.Operation {
+	base, r := n.ServiceAccountKey(), n.Cluster.Keys
+	next := publicKeys(n, base+"-next.pub")
+	left := r == nil && len(next) > 0 && slices.Equal(next, publicKeys(n, base+".pub"))
+	ends := r != nil && r.Due && n.Cluster.Rotates()
+	var ops []planner.Operation
+	for _, path := range KeyRotationPaths(base) {
+		if ends || left && n.Report.Files[path].Exists {
+			ops = append(ops, planner.RemovePath{Path: path})
+		}
+	}
+	return ops
+}

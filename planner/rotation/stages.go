@@ -1,0 +1,265 @@
+package rotation
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/planner/upgrade"
+	"github.com/kubewright/kubewright/state"
+)
+
+// takesPart tells that a CA has something left to do in the stage.
+func takesPart(s *topology.RotationStage, r *topology.CARotation) bool {
+	switch s.Name {
+	case topology.TrustBoth:
+		return r != nil && !r.Reissuing
+	case topology.Reissue:
+		return r != nil && !r.Dropping
+	}
+	return r != nil
+}
+
+// RotationStages prepares the stages of all clusters. Of what a stage wants, the
+// manifest of the controller manager is an item: with a bundle in ca.crt it has to
+// sign with another file. What is observed is then as the last stage leaves it.
+func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []planner.Change, items []state.Item) {
+	for place, c := range v.Clusters {
+		c.Stages = nil
+		if !c.Rotates() {
+			continue
+		}
+		seen := &state.Snapshot{}
+		pass := func(w *topology.Waypoint) {
+			changed, desired := upgrade.Changes(w, seen)
+			changes, items = append(changes, changed...), append(items, w.Items...)
+			seen = desired
+			upgrade.Overlay(observed, desired)
+			for _, it := range desired.Items {
+				if observed.Find(it.Address) == nil { // it was lost, and is there again from here on
+					observed.Items = append(observed.Items, it)
+					observed.Sort()
+				}
+			}
+		}
+		pass(restarting(v, place))
+		for _, name := range []string{topology.TrustBoth, topology.Reissue, topology.DropOld} {
+			s := &topology.RotationStage{Name: name, Place: place, View: signingWith(v, place, topology.SigningAt(c, name))}
+			c.Stages = append(c.Stages, s)
+			if takesPart(s, c.ClusterCA()) {
+				pass(&topology.Waypoint{Version: name, View: s.View, Place: place, Items: controllerManagers(s)})
+			}
+		}
+	}
+	return changes, items
+}
+
+// signingWith is the view with another CA for the controller managers of the
+// cluster at a place.
+func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.Fleet {
+	out := *v
+	pki.Resolve(&out)
+	for i, original := range v.Clusters {
+		out.Clusters[i].Situation = original.Situation
+	}
+	out.Clusters[place].Signing = with
+	return &out
+}
+
+// controllerManagers are the manifests of the stage, sealed.
+func controllerManagers(s *topology.RotationStage) []state.Item {
+	twin := upgrade.Variant(s.View)
+	var out []state.Item
+	for j, n := range etcd.Cluster(s).Nodes {
+		if !n.IsControlPlane() {
+			continue
+		}
+		items := controllerManager(n)
+		if twin != nil {
+			sensitive.Seal(s.View, items, controllerManager(twin.Clusters[s.Place].Nodes[j]))
+		}
+		out = append(out, items...)
+	}
+	return out
+}
+
+func controllerManager(n *topology.Node) []state.Item {
+	return slices.DeleteFunc(staticpod.ControlPlane.NodeItems(n), func(it state.Item) bool {
+		return it.Address.ID() != topology.Manifest("kube-controller-manager")
+	})
+}
+
+// Rotate adds the stages of a cluster's rotations to the draft, and has all else
+// wait for their end.
+func Rotate(b *topology.Builder, c *topology.Cluster) {
+	replaceAtOnce(b, c)
+	if !c.Rotates() || len(c.Stages) == 0 {
+		endRotation(b, c, nil)
+		return
+	}
+	others := map[state.Address]bool{}
+	for id := range b.Draft.Edges {
+		if id.Waypoint == "" && has(c, id.Target) {
+			others[id] = true
+		}
+	}
+	for _, r := range c.Rotating {
+		b.Draft.Rotations = append(b.Draft.Rotations, cARotationSentence(r, c))
+	}
+	if c.Keys.Acts() {
+		b.Draft.Rotations = append(b.Draft.Rotations, keyRotationSentence(c.Keys, c))
+	}
+	back := restart(b, c)
+	proofs := provenBefore(b, c, others, back)
+	before := slices.Concat(proofs, back, departures(c))
+	for _, s := range c.Stages {
+		before = stage(b, s, before)
+	}
+	etcd.SnapshotBeforeRotating(b, c, proofs)
+	done := endRotation(b, c, before)
+	for id := range others {
+		b.Draft.Edges[id] = append(slices.Clone(b.Draft.Edges[id]), done...)
+	}
+}
+
+// provenBefore are the proofs of control planes that fail, before the first stage:
+// an earlier apply may have been cut short when it had broken one. Those that get
+// something else than the stages bring get it behind them, and their proof with it.
+func provenBefore(b *topology.Builder, c *topology.Cluster, others map[state.Address]bool, back []state.Address) []state.Address {
+	var out []state.Address
+	for _, n := range staticpod.Failing(c) {
+		id := topology.StepAddress(n.Target, topology.WaitControlPlanePhase)
+		if lostConf(n) || len(b.Changes[topology.StepAddress(n.Target, topology.EtcdPhase)])+len(b.Changes[topology.StepAddress(n.Target, topology.ControlPlanePhase)])+len(b.Changes[topology.StepAddress(n.Target, topology.KubeletStartPhase)]) > 0 {
+			continue
+		}
+		b.Draft.Edges[id] = back
+		delete(others, id)
+		out = append(out, id)
+	}
+	return out
+}
+
+// has tells that the target is the cluster, one of its nodes or of its addons.
+func has(c *topology.Cluster, t state.Target) bool {
+	return t == c.Target || c.Node(t) != nil || t.Type == state.TypeAddon && t.Name == c.Label
+}
+
+// stage adds a stage: one control plane after the other, then all kubelets, then
+// what is kept in the cluster. It returns what the next stage waits for.
+func stage(b *topology.Builder, s *topology.RotationStage, before []state.Address) []state.Address {
+	c := etcd.Cluster(s)
+	// What is to be made is made on the primary; what is there already can be brought
+	// from anywhere.
+	for _, n := range etcd.InOrder(c) {
+		before = controlPlaneStage(b, s, n, before)
+	}
+	var kubelets []state.Address
+	for _, n := range c.Nodes {
+		id := etcd.Step(s, n.Target, topology.KubeletStartPhase)
+		addUpdate(b, id, rotationStageKubelet(s, n), before)
+		kubelets = append(kubelets, id)
+	}
+	info, pods := etcd.Step(s, c.Target, topology.TokenPhase), etcd.Step(s, c.Target, topology.AddonPhase)
+	addUpdate(b, info, clusterInfo(s), kubelets)
+	addUpdate(b, pods, published(s), append([]state.Address{info}, kubelets...))
+	return []state.Address{pods}
+}
+
+// controlPlaneStage adds what is done on one control plane.
+func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topology.Node, before []state.Address) []state.Address {
+	wrote := map[string]bool{}
+	note := func(ops []planner.Operation) planner.Step {
+		for _, op := range ops {
+			for _, path := range planner.Overwrites(op) {
+				wrote[path] = true
+			}
+		}
+		return planner.Step{Operations: ops}
+	}
+	first := etcd.Step(s, n.Target, topology.CertsPhase)
+	ready := readyBefore(s, n)
+	certificates := note(slices.Concat(ready, rotationStageCertificates(s, n), keys(s, n)))
+	certificates.Impact = rotationStageDescribe(s, n)
+	if len(ready) > 0 {
+		certificates.Via = n.Target
+	}
+	addUpdate(b, first, certificates, before)
+	confs := etcd.Step(s, n.Target, topology.KubeconfigPhase)
+	kubeconfigs := note(rotationStageKubeconfigs(s, n))
+	kubeconfigs.Impact = describeKubeconfigs(s)
+	addUpdate(b, confs, kubeconfigs, []state.Address{first})
+	member := etcd.Step(s, n.Target, topology.EtcdPhase)
+	taken := staticpod.CertReload{Files: wrote, Trust: s.Name == topology.TrustBoth, Beyond: func(path string) bool { return untouched(s, path) }, Started: !lostConf(n)}
+	addUpdate(b, member, takesUp(n, topology.PhaseWork{Desired: b.Desired}, topology.EtcdPhase, taken), []state.Address{confs})
+	last := etcd.Step(s, n.Target, topology.ControlPlanePhase)
+	w := topology.PhaseWork{Changes: b.Changes[last], Desired: b.Desired}
+	addUpdate(b, last, takesUp(n, w, topology.ControlPlanePhase, taken), []state.Address{member})
+	return []state.Address{last}
+}
+
+// readyBefore are waits for what has to be Ready before the first CA is made.
+func readyBefore(s *topology.RotationStage, n *topology.Node) []planner.Operation {
+	c := etcd.Cluster(s)
+	if s.Name != topology.TrustBoth || n.Target != c.Primary {
+		return nil
+	}
+	var ops []planner.Operation
+	for _, unready := range unreadyKubelets(c) {
+		ops = append(ops, pki.ReadyWait(unready)...)
+	}
+	return ops
+}
+
+// addUpdate adds a step that changes what is there.
+func addUpdate(b *topology.Builder, id state.Address, s planner.Step, needs []state.Address) {
+	s.Action = planner.Update
+	b.Add(id, s, needs)
+}
+
+// endRotation takes the files of the rotations away, also what is left of one
+// that was cut short in doing so.
+func endRotation(b *topology.Builder, c *topology.Cluster, before []state.Address) []state.Address {
+	var done []state.Address
+	for _, n := range c.ControlPlanes() {
+		id := topology.StepAddress(n.Target, topology.CertsPhase)
+		id.Waypoint = Rotated
+		addUpdate(b, id, planner.Step{Operations: endRotations(n), Impact: describeEnd(c)}, before)
+		done = append(done, id)
+	}
+	return done
+}
+
+// describeEnd says what is taken away behind rotations.
+func describeEnd(c *topology.Cluster) string {
+	if len(c.Rotating) == 0 && c.Keys != nil {
+		return "takes away the old service account key, and the second copy of the new one"
+	}
+	return "takes away the old CA, and the second copy of the new one"
+}
+
+// endRotations takes away the files of this cluster's rotations, and what is left
+// of one that was cut short in that: a second copy of the CA that is in use. Other
+// files of these names are not ours.
+func endRotations(n *topology.Node) []planner.Operation {
+	var ops []planner.Operation
+	for _, a := range n.Cluster.Authorities {
+		r := n.Cluster.Rotation(a.Base)
+		rotating := r != nil
+		if rotating && n.Cluster.Rotates() && a.Base == n.Cluster.CABase() {
+			ops = append(ops, host.MarkCA(n, r.Old)) // from here on nothing else tells of the old one
+		}
+		next := n.CasIn(a.NextBase() + ".crt")
+		left := !rotating && a.KeyLocation == topology.Made && len(next) > 0 && slices.Equal(next, n.CasIn(a.Base+".crt"))
+		for _, path := range pki.RotationPaths(a) {
+			if rotating && n.Cluster.Rotates() || left && n.Report.Files[path].Exists {
+				ops = append(ops, planner.RemovePath{Path: path})
+			}
+		}
+	}
+	return append(ops, endKeyRotation(n)...)
+}

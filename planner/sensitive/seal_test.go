@@ -1,0 +1,87 @@
+package sensitive
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// secretTree draws a tree in which some leaves are secret, and its twin.
+func secretTree(t *rapid.T, depth int) (v, twin state.Value) {
+	kind := rapid.IntRange(0, 5).Draw(t, "kind")
+	switch {
+	case kind == 0 && depth > 0:
+		m, n := map[string]state.Value{}, map[string]state.Value{}
+		for _, k := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c.d", "name"}), 0, 3, rapid.ID[string]).Draw(t, "keys") {
+			m[k], n[k] = secretTree(t, depth-1)
+		}
+		return state.Map(m), state.Map(n)
+	case kind == 1 && depth > 0:
+		var l, m []state.Value
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			x, y := secretTree(t, depth-1)
+			l, m = append(l, x), append(m, y)
+		}
+		return state.List(l...), state.List(m...)
+	case kind == 2 && depth > 0:
+		var a, b []state.Arg
+		for range rapid.IntRange(0, 3).Draw(t, "arguments") {
+			name := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name")
+			s, o := leafText(t)
+			a, b = append(a, state.Arg{Name: name, Value: s}), append(b, state.Arg{Name: name, Value: o})
+		}
+		return state.Args(a), state.Args(b)
+	}
+	s, o := leafText(t)
+	return state.String(s), state.String(o)
+}
+
+func leafText(t *rapid.T) (text, twin string) {
+	if rapid.Bool().Draw(t, "secret") {
+		n := rapid.StringMatching(`[0-9]{1,3}`).Draw(t, "digits")
+		return "SECRET" + n, "TFDSFU" + n
+	}
+	s := rapid.SampledFrom([]string{"", "open", "7"}).Draw(t, "open")
+	return s, s
+}
+
+func text(t *rapid.T, v state.Value) string {
+	b, err := v.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestSealProperty: what is sealed shows no secret; what is seen to be as wanted
+// equals it once it is covered; and what was seen shows no secret either, in
+// whatever shape it is.
+func TestSealProperty(t *testing.T) {
+	t.Parallel()
+	v := &topology.Fleet{Key: state.NewKey("key")}
+	s := sealer{key: v.Key}
+	rapid.Check(t, func(t *rapid.T) {
+		want, twin := secretTree(t, 3)
+		sealed := s.differing("", want, twin)
+		if got := text(t, sealed); strings.Contains(got, "SECRET") {
+			t.Fatalf("sealed shows a secret: %s", got)
+		}
+		if sealed.HasSensitive() != strings.Contains(text(t, want), "SECRET") {
+			t.Fatalf("sealed is %s of %s", text(t, sealed), text(t, want))
+		}
+		seen := covered(v, want, []state.Value{sealed})
+		if got := text(t, seen); strings.Contains(got, "SECRET") || !seen.Equal(sealed) {
+			t.Fatalf("covered is %s, want %s", got, text(t, sealed))
+		}
+		if !sealed.HasSensitive() {
+			return
+		}
+		if got := text(t, covered(v, state.String(text(t, want)), []state.Value{sealed})); strings.Contains(got, "SECRET") {
+			t.Fatalf("in another shape a secret shows: %s", got)
+		}
+	})
+}

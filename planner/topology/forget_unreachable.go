@@ -1,0 +1,74 @@
+package topology
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Abandons tells that a node without a block is taken out of its cluster without
+// its host: somebody has said that the host is gone for good, and nothing shows
+// that it is not. That it does not answer alone never counts.
+func (v *Fleet) Abandons(t state.Target) bool {
+	return v.ForgetRequested(t) && !v.Destroy && !v.Answers(t) && len(v.SignsOfLife(t)) == 0
+}
+
+// ForgetRequested tells that a removed block or the flag says of a recorded node
+// without a block that its host is gone for good.
+func (v *Fleet) ForgetRequested(t state.Target) bool {
+	if !v.RecordedNode(t) || v.Configured(t) {
+		return false
+	}
+	if slices.Contains(v.ForgetUnreachable, t) {
+		return true
+	}
+	for _, r := range v.Config.Removals {
+		if r.Unreachable && r.Covers(t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *Fleet) Configured(t state.Target) bool {
+	for _, n := range v.Config.Nodes {
+		if n.Target == t {
+			return true
+		}
+	}
+	return false
+}
+
+// Answers tells that the machine which joined was seen. Another one at its
+// address, on which nothing is, is not it.
+func (v *Fleet) Answers(t state.Target) bool {
+	r, was := v.Reports[t], v.Recorded.Nodes[t]
+	if r == nil {
+		return false
+	}
+	return !OtherMachine(was, r) || !Blank(r)
+}
+
+// SignsOfLife are what shows that the host of a recorded node is not gone, although it
+// could not be looked at: it refused us, as a machine that runs does, or its cluster
+// hears of it. A machine at its address that does not prove to be it may be another
+// one: of that the cluster tells, where it shows a Node that is silent.
+func (v *Fleet) SignsOfLife(t state.Target) []string {
+	var out []string
+	was, u := v.Recorded.Nodes[t], v.Unobserved[t]
+	c := v.ClusterReports[was.Cluster]
+	if c == nil {
+		c = &state.ClusterReport{}
+	}
+	if u.Answered || u.Estranged && !c.Nodes[was.Name].Silent {
+		out = append(out, "its host is not silent ("+u.Reason+")")
+	}
+	peer := ""
+	if was.Role == string(config.ControlPlane) {
+		peer = kubeadm.PeerURL(was.Address)
+	}
+	return append(out, planner.SignsOfLife(was.Name, c.Nodes, peer, c.Members)...)
+}

@@ -1,0 +1,186 @@
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// tooManyDown refuses to take workers down where as many as may be down are so already.
+func tooManyDown(c *topology.Cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	pools, turning := drain.Pools(c), kubelet.Turning(c, config.Worker)
+	members := drain.Members(c, pools)
+	for _, p := range pools {
+		down := kubelet.Down(c, members[p])
+		if len(down) < drain.AtOnce(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
+			continue
+		}
+		of, at := "", pki.Place(c, "kubernetes_version")
+		if p.Name != "" {
+			of, at = fmt.Sprintf(" of pool %q", p.Name), p.Source
+		}
+		diags = append(diags, diag.Errorf("Workers are down already", "max_unavailable = %q%s: the Node of %s is not Ready, and no other worker may be down with it. "+
+			"kubectl describe node shows what is wrong. Bring it back, take it out of the configuration, or raise max_unavailable.", p.MaxUnavailable, of, drain.Names(down)).At(at))
+	}
+	return diags
+}
+
+// DrainsAtOnce bounds drains: one, or in an upgrade as many as may be down.
+func DrainsAtOnce(c *topology.Cluster) int {
+	most := 1
+	for _, b := range kubelet.Paced(c) {
+		most = max(most, b.Lanes)
+	}
+	return most
+}
+
+// pause is the step between the batch before a place and the one there.
+func pause(c *topology.Cluster, i int) state.Address {
+	id := topology.StepAddress(c.Target, topology.PausePhase)
+	id.Waypoint = "batch-" + strconv.Itoa(i)
+	return id
+}
+
+// pauses adds the steps between batches to the draft.
+func pauses(b *topology.Builder, c *topology.Cluster) {
+	batches := kubelet.Paced(c)
+	for i := range batches {
+		var s planner.Step
+		var needs []state.Address
+		if i == 0 {
+			s = func(nodes []*topology.Node, pauses map[*topology.Node]time.Duration) planner.Step {
+				return pauseStep(c, nodes, pauses)
+			}(resting(c))
+			s.Impact = "waits for what is left of the pause in which an earlier apply was cut short"
+		} else {
+			before := batches[i-1]
+			waits := map[*topology.Node]time.Duration{}
+			for _, n := range before.Nodes {
+				waits[n] = before.Pool.Pause
+				needs = append(needs, topology.StepAddress(n.Target, topology.KubeletStartPhase))
+			}
+			s = pauseStep(c, before.Nodes, waits)
+			s.Impact = fmt.Sprintf("waits until %s is Ready", drain.Names(before.Nodes))
+			if p := before.Pool.Pause; p > 0 {
+				s.Impact = fmt.Sprintf("waits %s, and until %s is Ready", topology.Brief(p), drain.Names(before.Nodes))
+			}
+		}
+		s.Action = planner.NoOp
+		b.Add(pause(c, i), s, needs)
+	}
+}
+
+// pauseStep waits until the pause behind each node is over, and then for all of
+// them to be Ready still.
+func pauseStep(c *topology.Cluster, nodes []*topology.Node, pauses map[*topology.Node]time.Duration) planner.Step {
+	s := planner.Step{Via: c.Primary}
+	for _, n := range nodes {
+		if p := pauses[n]; p > 0 {
+			s.Operations = append(s.Operations, planner.Wait{For: planner.WaitPause, Name: n.NodeName, Version: staticpod.ComingKubelet(n), Pause: p, Timeout: p + c.Timeouts.KubernetesAPICall})
+		}
+	}
+	for _, n := range nodes {
+		s.Operations = append(s.Operations, kubelet.WaitTurned(n))
+	}
+	return s
+}
+
+// resting are workers that an earlier apply has let in again, for the pause
+// behind which it did not live: of each pool the last. Where it has left a node
+// cordoned, that one comes first.
+func resting(c *topology.Cluster) ([]*topology.Node, map[*topology.Node]time.Duration) {
+	pools := drain.Pools(c)
+	members := drain.Members(c, pools)
+	var out []*topology.Node
+	pauses := map[*topology.Node]time.Duration{}
+	for _, p := range pools {
+		var last *topology.Node
+		for _, n := range members[p] {
+			if drain.Cordoned(n) {
+				return nil, nil
+			}
+			if n.Upgrades() && !pki.KubeletChanges(n) && letInAt(n) != "" && (last == nil || letInAt(n) > letInAt(last)) {
+				last = n
+			}
+		}
+		if last != nil && p.Pause > 0 {
+			out, pauses[last] = append(out, last), p.Pause
+		}
+	}
+	return out, pauses
+}
+
+// letInAt is when the node was let in with the version that it runs, and a pause
+// began, in RFC 3339 and UTC; empty when it was not.
+func letInAt(n *topology.Node) string {
+	at, version, _ := strings.Cut(n.Cluster.Report.Nodes[n.NodeName].Annotations[planner.LetInAnnotation], " ")
+	if version != staticpod.ComingKubelet(n) {
+		return ""
+	}
+	return at
+}
+
+// emptyPools warns of pools that select no worker: most likely a slip.
+func emptyPools(c *topology.Cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	pools := drain.Pools(c)
+	members := drain.Members(c, pools)
+	for _, p := range pools[:len(pools)-1] {
+		if len(members[p]) == 0 {
+			diags = append(diags, diag.Warningf("Pool without workers", "Pool %q of cluster %q selects no worker that a pool before it does not select: %s. "+
+				"Workers that no pool selects come last, with max_unavailable = %q.", p.Name, c.Label, p.Selector, c.Upgrade.MaxUnavailable).At(p.Source))
+		}
+	}
+	return diags
+}
+
+// workersLine says how many workers go at once, or lists their batches.
+func workersLine(c *topology.Cluster) string {
+	batches := kubelet.Paced(c)
+	if len(c.Upgrade.Pools) == 0 && len(batches) == 1 {
+		return fmt.Sprintf("workers %d at a time.", min(batches[0].Lanes, len(batches[0].Nodes)))
+	}
+	text := "workers in batches:"
+	for i, b := range batches {
+		if i == drain.MostListed && len(batches) > drain.MostListed+1 {
+			return text + fmt.Sprintf("\n  %d more batches", len(batches)-drain.MostListed)
+		}
+		text += fmt.Sprintf("\n  %d. %s", i+1, describe(&b, i+1 < len(batches) && !slices.Contains(c.Fleet.Skipped, topology.PausePhase)))
+	}
+	return text
+}
+
+// describe names the batch's workers, and the pause behind them where there is one.
+func describe(b *topology.Batch, paused bool) string {
+	var notes []string
+	if b.Canary {
+		notes = append(notes, "canary")
+	}
+	if b.Pool.Name != "" {
+		notes = append(notes, "pool "+b.Pool.Name)
+	}
+	if b.Lanes < len(b.Nodes) {
+		notes = append(notes, fmt.Sprintf("%d at a time", b.Lanes))
+	}
+	text := drain.Names(b.Nodes)
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	if paused && b.Pool.Pause > 0 {
+		text += ", then a pause of " + topology.Brief(b.Pool.Pause)
+	}
+	return text
+}

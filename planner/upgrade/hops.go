@@ -1,0 +1,286 @@
+package upgrade
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// through are the patch releases to take of minor versions on the way: those
+// whose images are among the artifacts, otherwise the newest that is known here.
+func through(c *topology.Cluster) map[int]planner.Release {
+	out := map[int]planner.Release{}
+	for minor, version := range kubeadm.KnownReleases() {
+		out[minor], _ = planner.ParseRelease(version)
+	}
+	if c.Install.Catalog == nil {
+		return out
+	}
+	brought := map[int]planner.Release{}
+	for _, a := range c.Install.Catalog.Files {
+		for _, image := range a.Images {
+			tag, ours := strings.CutPrefix(image, c.ImageRepository+"/kube-apiserver:")
+			if r, ok := planner.ParseRelease(tag); ours && ok && kubeadm.KnownReleases()[r.Minor] != "" && r.Compare(brought[r.Minor]) > 0 {
+				brought[r.Minor], out[r.Minor] = r, r
+			}
+		}
+	}
+	return out
+}
+
+// unfitOnTheWay refuses what the wanted version knows and one on the way does not,
+// such as a feature gate: the components would not start there. So it does what no
+// static pod can be made of there, such as a patch for the wanted version's.
+func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
+	if len(c.Up.Hops) < 2 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, d := range findings(c, c.Up.Want) {
+		known[d.Detail] = true
+	}
+	var diags diag.Diagnostics
+	for _, hop := range c.Up.Hops[:len(c.Up.Hops)-1] {
+		for _, d := range append(findings(c, hop), unrendered(c, hop)...) {
+			if d.Severity == diag.Error && !known[d.Detail] {
+				at := d.Subject
+				if at.File == "" {
+					at = c.Source
+				}
+				diags = append(diags, diag.Errorf("Configuration does not fit a version on the way", "%s %s goes through %s, which cannot run with this. "+
+					"Nothing is changed on any host. Take it out, upgrade, and put it in again.",
+					d.Detail, staticpod.VersionNote(c), hop).At(at).For(c.Target))
+			}
+		}
+	}
+	return diags
+}
+
+// unrendered is what keeps static pods from being rendered in a version of the cluster.
+func unrendered(c *topology.Cluster, version planner.Release) diag.Diagnostics {
+	place := slices.Index(c.Fleet.Clusters, c)
+	var diags diag.Diagnostics
+	said := map[string]bool{}
+	for _, n := range at(c.Fleet, place, version).Clusters[place].ControlPlanes() {
+		if err := kubeadm.CheckPods(n.Input()); err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			diags = append(diags, Misfit(n, err))
+		}
+	}
+	return diags
+}
+
+// findings are what validation finds in a version of the cluster, and in that of these
+// kubelets, if any.
+func findings(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) diag.Diagnostics {
+	return goingThrough(c, version, kubelets...).Validate()
+}
+
+// goingThrough is the configuration of what goes through a version: the control planes,
+// and these kubelets, if any. Other kubelets, kube-proxy and the configuration in the
+// cluster do not.
+func goingThrough(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) *config.Config {
+	there := *c.Cluster
+	there.KubernetesVersion, there.FeatureGates = version.String(), nil
+	there.KubeProxy = config.KubeProxy{Disabled: c.KubeProxy.Disabled}
+	if len(kubelets) == 0 {
+		there.Kubelet, there.Patches = config.Kubelet{}, notOfKubelets(there.Patches)
+	}
+	of := map[state.Target]bool{}
+	for _, n := range kubelets {
+		of[n.Target] = true
+	}
+	cfg := &config.Config{Clusters: []*config.Cluster{&there}}
+	for _, n := range c.Fleet.Config.NodesOf(c.Label, "") {
+		plain := *n
+		if !of[n.Target] {
+			plain.Kubelet, plain.Patches = config.Kubelet{}, notOfKubelets(plain.Patches)
+		}
+		cfg.Nodes = append(cfg.Nodes, &plain)
+	}
+	return cfg
+}
+
+// notOfKubelets are patches but those of kubelets' configurations.
+func notOfKubelets(patches []config.Patch) []config.Patch {
+	return slices.DeleteFunc(slices.Clone(patches), func(p config.Patch) bool { return p.Target == "kubeletconfiguration" })
+}
+
+// Waypoints has the changes of all clusters on the way to their versions, and
+// lays over what is observed what is to be there by then.
+func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.Change, items []state.Item) {
+	for i, c := range v.Clusters {
+		if c.Up == nil || len(c.Up.Hops) < 2 {
+			continue
+		}
+		seen := &state.Snapshot{}
+		for _, hop := range c.Up.Hops[:len(c.Up.Hops)-1] {
+			w := &topology.Waypoint{Version: hop.String(), View: at(v, i, hop), Place: i}
+			choose(w)
+			changed, desired := Changes(w, seen)
+			changes, items = append(changes, changed...), append(items, w.Items...)
+			c.Up.Way, seen = append(c.Up.Way, w), desired
+			Overlay(observed, desired)
+		}
+	}
+	return changes, items
+}
+
+// at is the view with another version for the cluster at a place.
+func at(v *topology.Fleet, place int, version planner.Release) *topology.Fleet {
+	cfg := *v.Config
+	cfg.Clusters = slices.Clone(cfg.Clusters)
+	c := *cfg.Clusters[place]
+	c.KubernetesVersion = version.String()
+	cfg.Clusters[place] = &c
+	out := *v
+	out.Config = &cfg
+	pki.Resolve(&out)
+	for i, original := range v.Clusters {
+		out.Clusters[i].Situation = original.Situation
+	}
+	out.Clusters[place].Up = &topology.Upgrade{Oldest: version, Newest: version, Want: version, Raises: true, Begun: true}
+	return &out
+}
+
+// choose finds out what is wanted at the waypoint.
+func choose(w *topology.Waypoint) {
+	twin := Variant(w.View)
+	for j, n := range staticpod.Cluster(w).Nodes {
+		if !n.IsControlPlane() || !n.Upgrades() {
+			continue
+		}
+		items := waypointItems(n)
+		if twin != nil {
+			sensitive.Seal(w.View, items, waypointItems(twin.Clusters[w.Place].Nodes[j]))
+		}
+		w.Items = append(w.Items, items...)
+	}
+}
+
+// waypointItems are the static pods of a control plane and their images; none where a
+// twin's cannot be rendered.
+func waypointItems(n *topology.Node) []state.Item {
+	if kubeadm.CheckPods(n.Input()) != nil {
+		return nil
+	}
+	pods := slices.Concat(staticpod.Etcd.NodeItems(n), staticpod.ControlPlane.NodeItems(n))
+	pods = slices.DeleteFunc(pods, func(it state.Item) bool { return it.Kind != state.KindStaticPod })
+	for _, it := range host.Images.NodeItems(n) {
+		if slices.ContainsFunc(pods, func(pod state.Item) bool { return pod.Attributes.Get("image").AsString() == it.Address.ID() }) {
+			pods = append(pods, it)
+		}
+	}
+	return pods
+}
+
+// Changes are those from what is seen to the waypoint, and what is to be seen
+// then. Items that change are kept, under the waypoint's address.
+func Changes(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
+	desired := &state.Snapshot{Items: w.Items}
+	desired.Sort()
+	observed := observe.Observed(w.View, desired, &state.Snapshot{})
+	Overlay(observed, seen)
+	changes := planner.Diff(desired, observed, &state.Snapshot{})
+	var kept []state.Item
+	for i := range changes {
+		it := *desired.Find(changes[i].Address)
+		it.Address.Waypoint, changes[i].Address.Waypoint = w.Version, w.Version
+		if it.Kind == state.KindStaticPod && changes[i].Action == planner.Create {
+			changes[i].Reason = cmp.Or(w.Missing, planner.ReasonIncomplete)
+		}
+		if !it.Sealed.IsZero() {
+			it.Sealed.Ref = sensitive.Reference(it.Address, sensitive.ContentField)
+		}
+		kept = append(kept, it)
+	}
+	w.Items = kept
+	return changes, desired
+}
+
+// Overlay puts what is to be there by then in place of what was observed.
+func Overlay(observed, seen *state.Snapshot) {
+	for i := range observed.Items {
+		if it := seen.Find(observed.Items[i].Address); it != nil {
+			observed.Items[i].Attributes = it.Attributes
+		}
+	}
+}
+
+// phases of a waypoint, in order.
+var waypointPhases = []topology.Phase{host.Images, staticpod.Etcd, staticpod.ControlPlane}
+
+// waypoint adds the steps to a waypoint to the draft: the control planes one at
+// a time, behind all of the waypoint before.
+func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, before []state.Address) {
+	previous := before
+	for _, n := range staticpod.Cluster(w).InTurn() {
+		for _, p := range waypointPhases {
+			id := staticpod.Step(w, n.Target, p.Name)
+			needs := []state.Address{topology.StepAddress(n.Target, topology.PreparePhase)}
+			if p.Name != topology.ImagesPhase {
+				needs = slices.Concat(previous, staticpod.ImagesOf(c, n.Target))
+				b.Draft.Turns[id] = allImages(c)
+			}
+			if p.Name == topology.ControlPlanePhase {
+				needs = append(needs, staticpod.Step(w, n.Target, topology.EtcdPhase))
+			}
+			var s planner.Step
+			if changes := workAt(b, w, n, p.Name); !changes.Empty() {
+				s = p.NodeStep(n, changes)
+			}
+			b.Add(id, s, needs)
+		}
+		if proof := staticpod.Step(w, n.Target, topology.WaitControlPlanePhase); n.Fails() && w == c.Up.Way[0] {
+			b.Add(proof, staticpod.ProofStep(n, workAt(b, w, n, topology.WaitControlPlanePhase)), staticpod.Done(w, n)[:2])
+		}
+		previous = staticpod.Done(w, n)
+	}
+}
+
+// workAt is what a phase has to do on a node at a waypoint.
+func workAt(b *topology.Builder, w *topology.Waypoint, n *topology.Node, phase string) topology.PhaseWork {
+	return topology.PhaseWork{
+		Changes: b.Changes[staticpod.Step(w, n.Target, phase)], Desired: b.Desired,
+		Peer: func(other string) []planner.Change { return b.Changes[staticpod.Step(w, n.Target, other)] },
+	}
+}
+
+// allImages are the steps that bring images to the hosts, of all versions: all hosts
+// have theirs before the first risk.
+func allImages(c *topology.Cluster) []state.Address {
+	var out []state.Address
+	for _, n := range c.Nodes {
+		if n.Upgrades() {
+			out = append(out, staticpod.ImagesOf(c, n.Target)...)
+		}
+	}
+	return out
+}
+
+// Variant is the view with the other secrets; nil when there are none.
+func Variant(v *topology.Fleet) *topology.Fleet {
+	cfg := v.Config.Twin()
+	if cfg == nil {
+		return nil
+	}
+	t := *v
+	t.Config = cfg
+	pki.Resolve(&t)
+	for i, c := range v.Clusters {
+		t.Clusters[i].Situation = c.Situation
+	}
+	return &t
+}

@@ -1,0 +1,62 @@
+package upgrade
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+)
+
+// UnfitForKubelets refuses what kubelets of another minor version than the cluster's
+// would not start with: gates, fields and flags of theirs that only that knows.
+func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
+	if c.Fleet.Destroy {
+		return nil
+	}
+	var diags diag.Diagnostics
+	others := otherKubelets(c)
+	for _, version := range slices.SortedFunc(maps.Keys(others), planner.Release.Compare) {
+		nodes := others[version]
+		known := map[string]bool{}
+		for _, d := range findings(c, version) {
+			known[d.Detail] = true // not of the kubelets
+		}
+		for _, d := range findings(c, version, nodes...) {
+			if d.Severity == diag.Error && !known[d.Detail] {
+				diags = append(diags, unfitForKubelet(c, d, version, nodes))
+			}
+		}
+	}
+	return diags
+}
+
+// otherKubelets are the nodes on which a kubelet runs, or comes to, whose minor version
+// is not the cluster's, by the first release of that.
+func otherKubelets(c *topology.Cluster) map[planner.Release][]*topology.Node {
+	out := map[planner.Release][]*topology.Node{}
+	want, _ := planner.ParseRelease(c.KubernetesVersion)
+	for _, n := range c.Nodes {
+		if kubelet, ok := planner.ParseRelease(staticpod.ComingKubelet(n)); ok && staticpod.OfMinor(kubelet) != staticpod.OfMinor(want) {
+			out[staticpod.OfMinor(kubelet)] = append(out[staticpod.OfMinor(kubelet)], n)
+		}
+	}
+	return out
+}
+
+func unfitForKubelet(c *topology.Cluster, d *diag.Diagnostic, version planner.Release, nodes []*topology.Node) *diag.Diagnostic {
+	var of []string
+	for _, n := range nodes {
+		if d.Address == c.Target.String() || d.Address == n.Target.String() {
+			of = append(of, n.Target.String())
+		}
+	}
+	at := cmp.Or(d.Subject, c.Source)
+	return diag.Errorf("Configuration does not fit a kubelet", "%s A kubelet of 1.%d is on %s, while the cluster is at %s. Nothing is changed on any host. "+
+		"Bring it to %s first, take this out, or write it only in the kubelet blocks of other nodes.",
+		d.Detail, version.Minor, strings.Join(of, ", "), c.KubernetesVersion, c.KubernetesVersion).At(at).For(c.Target)
+}

@@ -1,0 +1,161 @@
+package upgrade
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/phases/kubelet"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// afterKubelets is when every kubelet has its version: the addons come last.
+func afterKubelets(c *topology.Cluster) []state.Address {
+	var needs []state.Address
+	for _, n := range c.Nodes {
+		if n.Upgrades() {
+			needs = append(needs, topology.StepAddress(n.Target, topology.KubeletStartPhase))
+		}
+	}
+	return needs
+}
+
+// beforeDrain are the steps that the drain of a node for its kubelet rests on: all
+// control planes have the version, and the batches before its own are well.
+func beforeDrain(n *topology.Node) []state.Address {
+	needs := append(kubelet.AfterControlPlanes(n.Cluster), topology.StepAddress(n.Target, topology.ImagesPhase))
+	if i := kubelet.BatchOf(n.Cluster, n); i >= 0 && !n.IsControlPlane() {
+		needs = append(needs, pause(n.Cluster, i))
+	}
+	return needs
+}
+
+// beforeTurn are the kubelets whose turn comes before a node is drained for its own:
+// those of the control planes one after another, then those of the workers, of which
+// in a batch the one so many places before is back. Workers that are away come back first.
+func beforeTurn(n *topology.Node) []state.Address {
+	c := n.Cluster
+	planes := kubelet.Turning(c, config.ControlPlane)
+	turn := []*topology.Node{staticpod.Before(planes, n, 1)}
+	if !n.IsControlPlane() {
+		turn = planes
+		if i := kubelet.BatchOf(c, n); i >= 0 {
+			turn = append(turn, staticpod.Before(kubelet.Paced(c)[i].Nodes, n, kubelet.Paced(c)[i].Lanes))
+		}
+	}
+	var needs []state.Address
+	for _, o := range turn {
+		if o != nil {
+			needs = append(needs, topology.StepAddress(o.Target, topology.KubeletStartPhase))
+		}
+	}
+	if !n.IsControlPlane() {
+		needs = append(needs, workersBack(c)...)
+	}
+	return needs
+}
+
+// workersBack is when no worker is away any more.
+func workersBack(c *topology.Cluster) []state.Address {
+	var out []state.Address
+	for _, n := range c.Nodes {
+		if n.ComesBack() {
+			out = append(out, topology.StepAddress(n.Target, topology.WaitBootstrapPhase))
+		}
+	}
+	return out
+}
+
+// OrderUpgrade adds to the draft what only an upgrade has: the drains of nodes whose
+// kubelets get another version, pauses, and versions on the way.
+func OrderUpgrade(b *topology.Builder, c *topology.Cluster) {
+	if c.Up == nil {
+		return
+	}
+	for _, n := range c.Nodes {
+		if !n.Upgrades() {
+			continue
+		}
+		b.Draft.Turns[topology.StepAddress(n.Target, topology.EtcdPhase)], b.Draft.Turns[topology.StepAddress(n.Target, topology.ControlPlanePhase)] = allImages(c), allImages(c)
+		id := topology.StepAddress(n.Target, topology.DrainPhase)
+		b.Draft.Edges[id], b.Draft.Turns[id] = beforeDrain(n), beforeTurn(n)
+		if s := kubelet.DrainStep(n); len(s.Operations) > 0 {
+			s.ID, s.Phase, s.Target, s.Action = id, topology.DrainPhase, n.Target, planner.Update
+			b.Draft.Steps = append(b.Draft.Steps, s)
+		}
+	}
+	b.Draft.Turns[topology.StepAddress(c.Target, topology.AddonPhase)] = afterKubelets(c)
+	configured, gone := objects.AddonTargets(c)
+	for _, t := range slices.Concat(configured, gone) {
+		b.Draft.Turns[topology.StepAddress(t, topology.AddonPhase)] = afterKubelets(c)
+	}
+	pauses(b, c)
+	before := staticpod.BeforeRisk(c)
+	for _, w := range c.Up.Way {
+		waypoint(b, c, w, before)
+		before = staticpod.DoneAll(w)
+	}
+}
+
+// TaintsFirst has the step that marks a node come between the drain and the kubelet,
+// which lets pods in again, where it sets a taint: a pod that the taint is to keep away
+// would be scheduled in between, and killed where the effect is NoExecute. A part of a
+// plan has both or none, but where somebody has left out the mark by its name.
+func TaintsFirst(b *topology.Builder, c *topology.Cluster) {
+	restricted := planner.Options{Excludes: c.Fleet.Excluded, SkipPhases: c.Fleet.Skipped}
+	for _, n := range c.Nodes {
+		mark, start := topology.StepAddress(n.Target, drain.MarkPhase(n)), topology.StepAddress(n.Target, topology.KubeletStartPhase)
+		if !opens(n) || !restricted.Selects(mark) || !setsTaint((topology.PhaseWork{Changes: b.Changes[mark]})) {
+			continue
+		}
+		b.Draft.Edges[mark] = slices.Clone(b.Draft.Edges[start])
+		b.After(start, mark)
+		b.Draft.Closes[start] = []state.Address{mark}
+	}
+}
+
+// opens tells that the node's step for its kubelet lets pods in again.
+func opens(n *topology.Node) bool {
+	if n.Cluster.Report == nil || n.Report == nil || n.Joins() || staticpod.Unregistered(n) {
+		return false
+	}
+	return kubelet.Marked(n) || drain.WasLeaving(n)
+}
+
+// setsTaint tells that a change gives a node a taint.
+func setsTaint(w topology.PhaseWork) bool {
+	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
+		return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool {
+			keys := state.SplitPath(a.Path)
+			return len(keys) == 2 && keys[0] == "taints" && !a.After.IsNull()
+		})
+	})
+}
+
+// Risky are the steps that replace etcd, or move the cluster to another minor
+// version, in which the API may store things in another form. Where one etcd is
+// replaced, whatever else changes there comes behind the snapshot, too.
+func Risky(b *topology.Builder, c *topology.Cluster) []state.Address {
+	var out []state.Address
+	replaced := c.Up != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return etcd.ReplacesEtcd(b, n) })
+	if c.Up != nil {
+		for _, w := range c.Up.Way {
+			out = append(out, staticpod.DoneAll(w)...)
+		}
+	}
+	for _, n := range c.ControlPlanes() {
+		etcd, plane := topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ControlPlanePhase)
+		if len(b.Changes[etcd]) > 0 && replaced {
+			out = append(out, etcd)
+		}
+		if len(b.Changes[plane]) > 0 && c.Up != nil && c.Up.Raises && c.Up.Oldest.Minor != c.Up.Want.Minor {
+			out = append(out, plane)
+		}
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package upgrade
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/topology"
+)
+
+// AsksForDeprecated tells that a cluster whose API server has the version is to
+// get another minor version: its API servers are then asked which deprecated
+// APIs are in use. Their metrics are large, and nobody else wants to know.
+func AsksForDeprecated(cfg *config.Config, label, version string) bool {
+	c := cfg.Cluster(label)
+	if c == nil {
+		return false
+	}
+	want, ok := planner.ParseRelease(c.KubernetesVersion)
+	running, known := planner.ParseRelease(version)
+	return ok && known && running.Minor < want.Minor
+}
+
+// deprecated warns of APIs in use that the wanted version does not serve any
+// more, and of those that a later one will not. It refuses nothing: an API
+// server counts every request since its start, also a single look by hand.
+func deprecated(c *topology.Cluster) diag.Diagnostics {
+	if c.Report == nil {
+		return nil
+	}
+	var removed, later []string
+	for _, d := range c.Report.Deprecated {
+		line := "  " + d.String() + ", removed in " + d.Removed
+		if len(d.Users) > 0 {
+			line += "; written by " + strings.Join(d.Users, ", ")
+		}
+		if r, ok := planner.ParseRelease(d.Removed + ".0"); ok && r.Minor <= c.Up.Want.Minor {
+			removed = append(removed, line)
+		} else {
+			later = append(later, line)
+		}
+	}
+	var diags diag.Diagnostics
+	warn := func(summary, what string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		diags = append(diags, diag.Warningf(summary, "Since the API servers of cluster %q were started, they were asked for %s:\n\n%s\n\n"+
+			"Bring those who ask to a version of the API that stays; Kubernetes' deprecated API migration guide names it for each. Who else asks is in the audit log, in events with the annotation k8s.io/deprecated.",
+			c.Label, what, strings.Join(lines, "\n")).At(pki.Place(c, "kubernetes_version")).For(c.Target))
+	}
+	warn("Removed APIs are in use", fmt.Sprintf("APIs that Kubernetes %d.%d does not serve. Such requests fail from then on", c.Up.Want.Major, c.Up.Want.Minor), removed)
+	warn("Deprecated APIs are in use", "APIs that a later release will not serve", later)
+	if len(c.Report.DeprecatedUnread) > 0 {
+		diags = append(diags, diag.Warningf("Deprecated APIs are not known", "Not every API server of cluster %q told which deprecated APIs it was asked for, so that there may be more than this plan tells of:\n\n  %s\n\n"+
+			"What was asked for there is in its audit log, in events with the annotation k8s.io/deprecated; or plan again when it answers.",
+			c.Label, strings.Join(c.Report.DeprecatedUnread, "\n  ")).At(pki.Place(c, "kubernetes_version")).For(c.Target))
+	}
+	return diags
+}

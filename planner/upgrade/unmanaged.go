@@ -1,0 +1,82 @@
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// unmanagedLeftBehind refuses to raise versions while control planes are there that no block
+// speaks of and that would stay in an older minor version: nobody upgrades them, and
+// the endpoint leads to them as to the others.
+func unmanagedLeftBehind(c *topology.Cluster) diag.Diagnostics {
+	if c.Report == nil {
+		return nil
+	}
+	behind := slices.Concat(oldServers(c), oldMembers(c))
+	if len(behind) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Control plane would stay behind", "Cluster %q has control planes that no block speaks of, and that would stay behind while %s comes:\n\n%s\n\n"+
+		"Nothing is changed on any host. Kubelets and kube-proxy may not be newer than any API server that the endpoint leads to, and neither API servers nor members of one etcd stay in different minor versions. "+
+		"Give each its block back, so that it is upgraded with the others. Or take it out of the cluster first: kubeadm reset on its host, then kubectl delete node.",
+		c.Label, comes(c), strings.Join(behind, "\n")).At(pki.Place(c, "kubernetes_version")).For(c.Target)}
+}
+
+// comes is the newest version that API servers or kubelets get.
+func comes(c *topology.Cluster) planner.Release {
+	if c.Up.Raises {
+		return c.Up.Want
+	}
+	var newest planner.Release
+	for _, version := range c.Up.Turns {
+		if r, ok := planner.ParseRelease(version); ok && r.Compare(newest) > 0 {
+			newest = r
+		}
+	}
+	return newest
+}
+
+// oldServers are the API servers that would stay behind: those of neither a node of
+// the configuration nor one that leaves.
+func oldServers(c *topology.Cluster) []string {
+	var out []string
+	parting := c.Departing()
+	for _, name := range UnmanagedNodes(c) {
+		r, ok := staticpod.ReleaseOf(c.Report.StaticPods["kube-apiserver-"+name].Image)
+		leaves := slices.ContainsFunc(parting, func(l topology.Departure) bool { return l.Name == name })
+		if ok && !leaves && staticpod.OfMinor(r).Compare(staticpod.OfMinor(comes(c))) < 0 {
+			out = append(out, fmt.Sprintf("  kube-apiserver %s of node %s", r, name))
+		}
+	}
+	return out
+}
+
+// oldMembers are the members of etcd that would stay behind.
+func oldMembers(c *topology.Cluster) []string {
+	want, ok := planner.ParseRelease(kubeadm.EtcdTag(c.ControlPlanes()[0].Input()))
+	if !ok || !c.Up.Raises || c.Etcd.External != nil {
+		return nil
+	}
+	var out []string
+	for _, m := range c.Report.Members {
+		if r, ok := planner.ParseRelease(m.Version); ok && !ours(c, m) && staticpod.OfMinor(r).Compare(staticpod.OfMinor(want)) < 0 {
+			out = append(out, fmt.Sprintf("  etcd %s of member %s at %s", r, m.Name, strings.Join(m.PeerURLs, ", ")))
+		}
+	}
+	return out
+}
+
+// ours tells that a member of etcd is known, or has the name of a control plane that is.
+func ours(c *topology.Cluster, m state.EtcdMember) bool {
+	return etcd.Known(c, m) || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.NodeName == m.Name })
+}
