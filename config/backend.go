@@ -27,7 +27,7 @@ type Given struct {
 	File bool
 }
 
-// Secrets are the values that must not be shown or kept.
+// Secrets returns the values that must not be shown or kept.
 func (b *Backend) Secrets() []string {
 	var out []string
 	if b != nil {

@@ -24,13 +24,13 @@ type Move struct {
 type Removal struct {
 	// From without key is every node of the block; a cluster is meant with its nodes.
 	From state.Target
-	// Destroy tells that it is drained and reset, as without a removed block.
+	// Destroy reports whether it is drained and reset, as without a removed block.
 	// Otherwise it is forgotten: the state drops it, and nothing is touched.
 	Destroy bool
-	// AllowDestroy tells that prevent_destroy = false is written: the protection that
+	// AllowDestroy reports whether prevent_destroy = false is written: the protection that
 	// the state remembers is over.
 	AllowDestroy bool `json:",omitempty"`
-	// Unreachable tells that the host is gone for good: it is taken out of its
+	// Unreachable reports whether the host is gone for good: it is taken out of its
 	// cluster, and nothing is done on the host.
 	Unreachable bool
 	Source      state.Source
@@ -45,11 +45,11 @@ type Import struct {
 	Source state.Source
 	// Connection is how hosts are reached of which nothing else is said.
 	Connection Connection `json:"-"`
-	// Unwritten tells that To has no block, and is to get one of what is found.
+	// Unwritten reports whether To has no block, and is to get one of what is found.
 	Unwritten bool `json:",omitempty"`
 }
 
-// Host is the host that the ID names; empty when it names none.
+// Host returns the host that the ID names; empty when it names none.
 func (i Import) Host() string {
 	u, err := url.Parse(i.ID)
 	if err != nil {
@@ -58,10 +58,10 @@ func (i Import) Host() string {
 	return u.Hostname()
 }
 
-// Covers tells that the removal speaks of the target.
+// Covers reports whether the removal speaks of the target.
 func (r Removal) Covers(t state.Target) bool { return Covers(r.From, t) }
 
-// Covers tells that an address speaks of a target: the target itself, or with a
+// Covers reports whether an address speaks of a target: the target itself, or with a
 // node block's name alone each of its nodes.
 func Covers(address, t state.Target) bool {
 	return address == t || !address.Keyed && address.Type == t.Type && address.Name == t.Name && t.Type == state.TypeNode
@@ -78,7 +78,7 @@ type Lifecycle struct {
 	// PreventDestroy refuses every plan that would destroy or replace it. The state
 	// remembers it, so that it outlives the block.
 	PreventDestroy bool
-	// AllowDestroy tells that prevent_destroy = false is written: what the state
+	// AllowDestroy reports whether prevent_destroy = false is written: what the state
 	// remembers of a protection is over.
 	AllowDestroy bool `json:",omitempty"`
 	// IgnoreChanges are values that the configuration sets only when the cluster
@@ -244,7 +244,7 @@ func (c *Config) imports(out *diag.Diagnostics) {
 	}
 }
 
-// importable is an id that an import could have: that of the host which its id names
+// importable returns an id that an import could have: that of the host which its id names
 // without saying how it is reached, or of the cluster's first control plane.
 func (c *Config) importable(i Import) string {
 	planes, host := c.NodesOf(i.To.Name, ControlPlane), ""
@@ -318,7 +318,7 @@ func (c *Config) destinations(out *diag.Diagnostics) {
 	}
 }
 
-// near is a question whether the nearest cluster or node was meant, or "".
+// near returns a question whether the nearest cluster or node was meant, or "".
 func (c *Config) near(t state.Target) string {
 	var names []string
 	if t.Type == state.TypeCluster {
@@ -347,7 +347,7 @@ func (c *Config) removal(out *diag.Diagnostics, r Removal) {
 	}
 }
 
-// declared tells that the configuration has what the address speaks of. An
+// declared reports whether the configuration has what the address speaks of. An
 // address without key is also that of a single node, so that a block may begin
 // or cease to have keys.
 func (c *Config) declared(t state.Target) bool {

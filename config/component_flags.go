@@ -46,7 +46,7 @@ func parseTable(text string) map[string]map[string][]string {
 	return out
 }
 
-// flagName is the name of an argument as the component reads it.
+// flagName returns the name of an argument as the component reads it.
 func flagName(component, name string) string {
 	if component == "etcd" {
 		return name

@@ -61,7 +61,7 @@ func (c checker) componentGate(path, component, name, value string) {
 	}
 }
 
-// gateVersions are the minor versions that know a gate.
+// gateVersions returns the minor versions that know a gate.
 func gateVersions(name string) []string {
 	var known []string
 	for minor := MinMinor; minor <= MaxMinor; minor++ {

@@ -21,7 +21,7 @@ var componentValueList string
 // componentValues are the minor versions that know a value, by set and value.
 var componentValues = parseTable(componentValueList)
 
-// valuesOf are the values that a set has in a minor version.
+// valuesOf returns the values that a set has in a minor version.
 func valuesOf(set string, minor int) []string {
 	return slices.DeleteFunc(keys(componentValues[set]), func(v string) bool {
 		return !slices.Contains(componentValues[set][v], strconv.Itoa(minor))

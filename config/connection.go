@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ToValue is the connection as the state remembers it: enough to reach the
+// ToValue returns the connection as the state remembers it: enough to reach the
 // host again, the paths of keys and never their content, and no password. What is
 // a default is left out.
 func (c Connection) ToValue() state.Value {

@@ -27,19 +27,19 @@ const (
 	DefaultConnectionType  = "ssh"
 )
 
-// DefaultTokenUsages are those of a bootstrap token.
+// DefaultTokenUsages returns those of a bootstrap token.
 func DefaultTokenUsages() []string { return []string{"signing", "authentication"} }
 
-// DefaultTokenGroups are those of a bootstrap token.
+// DefaultTokenGroups returns those of a bootstrap token.
 func DefaultTokenGroups() []string {
 	return []string{"system:bootstrappers:kubeadm:default-node-token"}
 }
 
-// RenewBefore is the default for certificates of the validity: 30 days, or a
+// RenewBefore returns the default for certificates of the validity: 30 days, or a
 // third of the validity when that is less.
 func RenewBefore(validity time.Duration) time.Duration { return min(DefaultRenewBefore, validity/3) }
 
-// NewCluster is a cluster of which nothing but the version was written.
+// NewCluster returns a cluster of which nothing but the version was written.
 func NewCluster(label, version string) *Cluster {
 	return &Cluster{
 		Label: label, Name: DefaultClusterName, KubernetesVersion: version,
@@ -61,7 +61,7 @@ func NewCluster(label, version string) *Cluster {
 	}
 }
 
-// NewNode is a node of which nothing but the given was written. It is reached
+// NewNode returns a node of which nothing but the given was written. It is reached
 // by ssh at its address.
 func NewNode(target state.Target, cluster string, role Role, address string) *Node {
 	return &Node{

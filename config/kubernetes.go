@@ -19,7 +19,7 @@ var releasePattern = regexp.MustCompile(`^1\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,3})$
 // anyRelease is MAJOR.MINOR.PATCH, also of versions that there are not.
 var anyRelease = regexp.MustCompile(`^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$`)
 
-// MinorOf is the minor version of MAJOR.MINOR.PATCH, or 0 when it is no
+// MinorOf returns the minor version of MAJOR.MINOR.PATCH, or 0 when it is no
 // version that kubewright supports.
 func MinorOf(version string) int {
 	m := releasePattern.FindStringSubmatch(version)
@@ -81,7 +81,7 @@ func featureGates(minor int) map[string]gate {
 	return gates
 }
 
-// HasFeatureGate tells that kubeadm of a version has a feature gate that can have that value.
+// HasFeatureGate reports whether kubeadm of a version has a feature gate that can have that value.
 func HasFeatureGate(version, name string, on bool) bool {
 	g, ok := featureGates(MinorOf(version))[name]
 	return ok && (on || !g.locked)

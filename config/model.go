@@ -37,7 +37,7 @@ type Config struct {
 	// hosts: what is made of those is pending in Outputs. It is nil where nothing is,
 	// and returns nil when they cannot be made.
 	Named func(names map[state.Target]string) []*Output `json:"-"`
-	// Incomplete tells that mistakes kept nodes from being made, so that it
+	// Incomplete reports whether mistakes kept nodes from being made, so that it
 	// says nothing when there are too few.
 	Incomplete bool
 }
@@ -47,7 +47,7 @@ type Config struct {
 // in it is a default. The keys are described in package hclconfig.
 type Origins map[string]state.Source
 
-// Of is the place of a value, or the nearest that encloses it; zero for a default.
+// Of returns the place of a value, or the nearest that encloses it; zero for a default.
 func (o Origins) Of(path string) state.Source {
 	for path != "" {
 		if s, ok := o[path]; ok {
@@ -290,7 +290,7 @@ type AddonObject struct {
 	// Omits are the paths of empty values that the API leaves out when it shows the
 	// object.
 	Omits []string
-	// Sensitive tells that its text is made of something sensitive.
+	// Sensitive reports whether its text is made of something sensitive.
 	Sensitive bool
 }
 
@@ -468,7 +468,7 @@ func (c *Config) NodesOf(label string, role Role) []*Node {
 	return out
 }
 
-// AdvertiseAddress is the first address that the node's components advertise, in the
+// AdvertiseAddress returns the first address that the node's components advertise, in the
 // one way of writing it by which it is known.
 func (n *Node) AdvertiseAddress() string {
 	if len(n.AdvertiseAddresses) > 0 {

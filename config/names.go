@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Phases are the names for skip_phases with those of their parts: kubewright's
+// Phases returns the names for skip_phases with those of their parts: kubewright's
 // own, and kubeadm's where a part of it has one.
 func Phases() map[string][]string {
 	certs := []string{"all", "ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "etcd-ca", "etcd-server", "etcd-peer", "etcd-healthcheck-client", "apiserver-etcd-client", "sa"}
@@ -72,7 +72,7 @@ func (c checker) kernelModules(names []string) {
 	}
 }
 
-// Checks are the names of preflight checks that may be ignored: kubeadm's, and our own
+// Checks returns the names of preflight checks that may be ignored: kubeadm's, and our own
 // beside them.
 func Checks() []string {
 	names := map[string]bool{}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Nearest is the name that was probably meant, or "" when none is near: one
+// Nearest returns the name that was probably meant, or "" when none is near: one
 // with few letters different, or the only one that the given is a part of, and
 // the half or more.
 func Nearest(given string, names []string) string {

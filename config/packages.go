@@ -12,7 +12,7 @@ const DefaultRepository = "https://pkgs.k8s.io/core:/stable:"
 // DefaultRuntimePackage is the container runtime's package in Debian, Ubuntu and Fedora.
 const DefaultRuntimePackage = "containerd"
 
-// DefaultPackageTools are the packages that kubeadm's guide installs beside the kubelet.
+// DefaultPackageTools returns the packages that kubeadm's guide installs beside the kubelet.
 func DefaultPackageTools() []string { return []string{"kubeadm", "kubectl"} }
 
 // Packages says which packages of a package repository a node gets. The kubelet
@@ -31,7 +31,7 @@ type Packages struct {
 	Hold bool
 }
 
-// URL is the repository of a Kubernetes version (1.36.3) for a form of packages: deb, rpm.
+// URL returns the repository of a Kubernetes version (1.36.3) for a form of packages: deb, rpm.
 func (p *Packages) URL(version, form string) string {
 	minor := strings.Join(strings.SplitN(version, ".", 3)[:2], ".")
 	return strings.TrimSuffix(p.Repository, "/") + "/v" + minor + "/" + form + "/"

@@ -18,7 +18,7 @@ type Policy struct {
 	Name string
 	// Cluster is the label of the cluster that is meant; empty for all of them.
 	Cluster string
-	// Unclear tells that a part of it is wrong, and was reported.
+	// Unclear reports whether a part of it is wrong, and was reported.
 	Unclear bool `json:"-"`
 	// MaxDestroys is how many clusters, nodes and addons one plan may destroy or
 	// replace, or NoLimit.
@@ -61,7 +61,7 @@ type Freeze struct {
 	Source state.Source
 }
 
-// Matches tells that a pattern speaks of an address. In a pattern * stands for any
+// Matches reports whether a pattern speaks of an address. In a pattern * stands for any
 // characters, and everything else for itself; a node block's name alone is each of
 // its nodes, as it is everywhere.
 func Matches(pattern string, t state.Target) bool {
@@ -94,7 +94,7 @@ func wild(pattern, text string) bool {
 // Weekdays are the names of days as a freeze has them.
 var Weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// weekday is the day that a word names; long words are understood as well.
+// weekday returns the day that a word names; long words are understood as well.
 func weekday(word string) (time.Weekday, bool) {
 	i := slices.IndexFunc(Weekdays, func(d string) bool {
 		word := strings.ToLower(word)
@@ -217,7 +217,7 @@ func (f Freeze) Active(at time.Time) (until time.Time, active bool) {
 	return until, active
 }
 
-// on is the window that begins on a day, if one does.
+// on returns the window that begins on a day, if one does.
 func (w window) on(day time.Time) (begin, end time.Time, ok bool) {
 	moment := func(days, minutes int) time.Time {
 		return time.Date(day.Year(), day.Month(), day.Day()+days, 0, minutes, 0, 0, w.zone)

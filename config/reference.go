@@ -28,10 +28,10 @@ func (c *Config) Resolve(ref string) (state.Secret, error) {
 	return state.Secret{}, fmt.Errorf("cannot find %s: the configuration does not have it; plan again", ref)
 }
 
-// SuppliedPath is the path of a file of the folder certificates.supplied, for Reference.
+// SuppliedPath returns the path of a file of the folder certificates.supplied, for Reference.
 func SuppliedPath(name string) string { return state.JoinPath("certificates.supplied", name) }
 
-// given is a value of the block that is brought to hosts.
+// given returns a value of the block that is brought to hosts.
 func (c *Cluster) given(path string) state.Secret {
 	keys := state.SplitPath(path)
 	switch {
@@ -50,7 +50,7 @@ func (c *Cluster) given(path string) state.Secret {
 
 func text(s string) state.Secret { return state.NewSecret([]byte(s)) }
 
-// Given are the CAs of the operator's by their block's name.
+// Given returns the CAs of the operator's by their block's name.
 func (p Certificates) Given() map[string]GivenCA {
 	out := map[string]GivenCA{}
 	for name, ca := range map[string]GivenCA{"ca": p.CA, "front_proxy_ca": p.FrontProxyCA, "etcd_ca": p.EtcdCA} {

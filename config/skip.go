@@ -75,7 +75,7 @@ var oncePhases = []string{
 	"upload-config", "upload-certs", "bootstrap-token", "kubelet-finalize", "drain", "reset", "etcd-snapshot", "upgrade-pause", "token-renewal",
 }
 
-// plainPhase is a name of skip_phases in the form in which phases ask for it: a
+// plainPhase returns a name of skip_phases in the form in which phases ask for it: a
 // phase with all its parts is the phase, and a part of kubeadm's that is a phase of
 // ours is called so.
 func plainPhase(name string) string {
@@ -85,7 +85,7 @@ func plainPhase(name string) string {
 	return strings.TrimSuffix(name, "/all")
 }
 
-// skips tells that names have a phase, or the phase that it is a part of.
+// skips reports whether names have a phase, or the phase that it is a part of.
 func skips(names []string, phase string) bool {
 	whole, _, _ := strings.Cut(phase, "/")
 	return slices.ContainsFunc(names, func(name string) bool {
@@ -94,15 +94,15 @@ func skips(names []string, phase string) bool {
 	})
 }
 
-// Skips tells that the cluster's plans leave out a phase, or a part of one as
+// Skips reports whether the cluster's plans leave out a phase, or a part of one as
 // PHASE/PART.
 func (c *Cluster) Skips(phase string) bool { return skips(c.SkipPhases, phase) }
 
-// Skips tells that plans leave out a phase on the node: by its own word, not by its
+// Skips reports whether plans leave out a phase on the node: by its own word, not by its
 // cluster's.
 func (n *Node) Skips(phase string) bool { return skips(n.SkipPhases, phase) }
 
-// skippablePhases are the phases that every plan can leave out: on the node, or for
+// skippablePhases returns the phases that every plan can leave out: on the node, or for
 // the cluster when that is nil.
 func skippablePhases(n *Node) []string {
 	var out []string

@@ -18,7 +18,7 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// keys are the keys of a map in order.
+// keys returns the keys of a map in order.
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Duration writes a duration as a person does: 8760h for 8760h0m0s.

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Twin is the configuration as it would be if its secrets were others. What is
+// Twin returns the configuration as it would be if its secrets were others. What is
 // made of it and comes out the same holds no secret; what differs does. So
 // nobody has to follow a secret through rendering, patching and encoding, and
 // nothing that is made of one can be forgotten. A configuration without secrets
@@ -34,7 +34,7 @@ func (c *Config) Twin() *Config {
 	return &out
 }
 
-// SecretTexts are the texts and numbers in clusters, nodes and addons that must
+// SecretTexts returns the texts and numbers in clusters, nodes and addons that must
 // not be shown.
 func (c *Config) SecretTexts() []string {
 	t := twins{}
@@ -50,14 +50,14 @@ func (c *Config) SecretTexts() []string {
 // twins replaces what is sensitive and remembers what that was.
 type twins struct {
 	sensitive map[string]bool
-	// any tells that something was replaced.
+	// any reports whether something was replaced.
 	any   bool
 	found []string
 	// shown are keys and names beside it, which are shown.
 	shown []string
 }
 
-// cluster is the twin of a cluster.
+// cluster returns the twin of a cluster.
 func (t *twins) cluster(c *Cluster) *Cluster {
 	t.sensitive = c.Sensitive
 	out := *c
@@ -86,7 +86,7 @@ func (t *twins) cluster(c *Cluster) *Cluster {
 	return &out
 }
 
-// node is the twin of a node.
+// node returns the twin of a node.
 func (t *twins) node(n *Node) *Node {
 	t.sensitive = n.Sensitive
 	out := *n

@@ -53,7 +53,7 @@ type checker struct {
 	minor int
 }
 
-// at is where a value is written, or the block when it is a default.
+// at returns where a value is written, or the block when it is a default.
 func (c checker) at(path string) state.Source {
 	if !c.here.IsZero() {
 		return c.here
@@ -155,7 +155,7 @@ func (c checker) ownFile(path, value string) {
 // list joins words for a sentence.
 func list(words []string) string { return strings.Join(words, ", ") }
 
-// didYouMean is a sentence, or "".
+// didYouMean returns a sentence, or "".
 func didYouMean(given string, names []string) string {
 	if s := Nearest(given, names); s != "" {
 		return fmt.Sprintf(" Did you mean %q?", s)
@@ -163,7 +163,7 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// didYouMeanOr is a sentence: what was probably meant, or what else to do, also where
+// didYouMeanOr returns a sentence: what was probably meant, or what else to do, also where
 // several names are as near: of VersionTLS14 nobody can tell which version was meant.
 func didYouMeanOr(given string, names []string, otherwise string) string {
 	near := Nearest(given, names)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Algorithms are those that keys can be made with.
+// Algorithms returns those that keys can be made with.
 func Algorithms() []string {
 	return []string{"RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384"}
 }
@@ -165,7 +165,7 @@ var (
 	groupPattern = regexp.MustCompile(`^system:bootstrappers:[a-z0-9:-]*[a-z0-9]$`)
 )
 
-// isGroup tells that a bootstrap token may speak for a group: what follows the prefix
+// isGroup reports whether a bootstrap token may speak for a group: what follows the prefix
 // has up to 256 characters. They are counted here since a pattern that counts as far
 // takes a millisecond to compile, at the start of every command.
 func isGroup(s string) bool {

@@ -115,7 +115,7 @@ func (c checker) upgrade(u Upgrade) {
 	c.drain(u.Drain)
 }
 
-// own is the pool's pace without what it has of the upgrade block, which is
+// own returns the pool's pace without what it has of the upgrade block, which is
 // reported there.
 func (p Pool) own(around Pace) Pace {
 	own := p.Pace

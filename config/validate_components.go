@@ -189,7 +189,7 @@ func (c checker) etcdTimes(args []Arg) {
 	}
 }
 
-// milliseconds is what etcd takes for one of its times. known is false where it cannot be read.
+// milliseconds returns what etcd takes for one of its times. known is false where it cannot be read.
 func milliseconds(args []Arg, name string, unset uint64) (ms uint64, known bool) {
 	value := lastArg(args, name)
 	if value == "" {

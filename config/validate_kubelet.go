@@ -210,7 +210,7 @@ func (c checker) kubeletCombinations(v state.Value) {
 	c.enforcement(v)
 }
 
-// lasts is a duration of a configuration, or what it is where none is written.
+// lasts returns a duration of a configuration, or what it is where none is written.
 func lasts(v state.Value, path string, otherwise time.Duration) time.Duration {
 	if d, err := time.ParseDuration(v.Get(path).AsString()); err == nil && d != 0 {
 		return d
@@ -264,7 +264,7 @@ func (c checker) enforcement(v state.Value) {
 	}
 }
 
-// orDefault is a number for a message, which says so when nobody wrote it.
+// orDefault returns a number for a message, which says so when nobody wrote it.
 func orDefault(n int64, written bool) string {
 	if written {
 		return strconv.FormatInt(n, 10)

@@ -193,7 +193,7 @@ func (c checker) families(pods, services []netip.Prefix) {
 	}
 }
 
-// lastArg is the value of an argument; the last of several counts.
+// lastArg returns the value of an argument; the last of several counts.
 func lastArg(args []Arg, name string) string {
 	for i := len(args) - 1; i >= 0; i-- {
 		if args[i].Name == name {

@@ -95,7 +95,7 @@ func (c checker) kubeletPatch(number int, p Patch, v state.Value) {
 	c.kubeletFields(setBy(v))
 }
 
-// setBy is a merge patch, or a strategic one, without what takes a field away or says how
+// setBy returns a merge patch, or a strategic one, without what takes a field away or says how
 // lists merge.
 func setBy(v state.Value) state.Value {
 	switch v.Kind() {

@@ -38,7 +38,7 @@ const AnonymousProbes = "The kubelet probes an API server at /livez and /readyz 
 	"Leave anonymous-auth out. To refuse all other requests without credentials, write a file with an AuthenticationConfiguration whose field anonymous is enabled with the conditions path: /livez, path: /readyz and path: /healthz, mount it with extra_volume, and name it in arg \"authentication-config\". " +
 	"Nodes that join by kubeadm's token also need the path /api/v1/namespaces/kube-public/configmaps/cluster-info."
 
-// usualMounts are the paths at which kubeadm mounts a folder or a file into a component on
+// usualMounts returns the paths at which kubeadm mounts a folder or a file into a component on
 // every host, with the volumes' names.
 func usualMounts(component, certificates string) map[string]string {
 	out := map[string]string{"/etc/ssl/certs": "ca-certs"}

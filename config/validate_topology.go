@@ -88,7 +88,7 @@ func (c checker) simulation(nodes []*Node) {
 	}
 }
 
-// of is a checker for a node of the cluster.
+// of returns a checker for a node of the cluster.
 func (c checker) of(n *Node) checker {
 	c.origins, c.hidden, c.block, c.about = n.Origins, n.Sensitive, n.Source, n.Target
 	return c

@@ -76,7 +76,7 @@ func kindWord(v state.Value) string {
 	return "nothing"
 }
 
-// inside is where a field lies in a component's configuration, or in a patch.
+// inside returns where a field lies in a component's configuration, or in a patch.
 func inside(path string) (string, bool) {
 	if _, inner, ok := strings.Cut(path, ".config."); ok {
 		return inner, true
@@ -87,7 +87,7 @@ func inside(path string) (string, bool) {
 	return "", false
 }
 
-// fieldName is a field for a message: where it lies, or the last key of its path.
+// fieldName returns a field for a message: where it lies, or the last key of its path.
 func fieldName(path string) string {
 	if inner, ok := inside(path); ok {
 		return inner

@@ -21,10 +21,10 @@ type SetAccess struct {
 	Owner string `json:"owner"`
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (SetAccess) Op() string { return "set_access" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o SetAccess) Summary() string {
 	return "set mode " + o.Mode + " and owner " + o.Owner + " of " + o.Path
 }
@@ -56,7 +56,7 @@ func (c Change) Access() (access, others []AttributeChange) {
 	return access, others
 }
 
-// OnlyAccess tells that nothing of a file with a private key changes but who may read it.
+// OnlyAccess reports whether nothing of a file with a private key changes but who may read it.
 func (c Change) OnlyAccess() bool {
 	access, others := c.Access()
 	return len(access) > 0 && len(others) == 0

@@ -45,7 +45,7 @@ func Alarmed(members []state.EtcdMember) string {
 	return text
 }
 
-// HasAlarm tells that some member has raised the alarm.
+// HasAlarm reports whether some member has raised the alarm.
 func HasAlarm(members []state.EtcdMember, alarm string) bool {
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.Alarms, alarm) })
 }

@@ -64,7 +64,7 @@ func (s Selector) Matches(step state.Address) bool {
 		s.Target.Type == state.TypeNode && !s.Target.Keyed && step.Target.Type == state.TypeNode && step.Target.Name == s.Target.Name
 }
 
-// String is the selector as it is written: an address or the name of a phase.
+// String returns the selector as it is written: an address or the name of a phase.
 func (s Selector) String() string {
 	switch {
 	case s.Target.IsZero() && s.Waypoint != "":
@@ -103,7 +103,7 @@ type Options struct {
 	SkipPhases []string
 }
 
-// Selects tells that a plan restricted in this way speaks of the step with the
+// Selects reports whether a plan restricted in this way speaks of the step with the
 // address, even where no other step needs it.
 func (o Options) Selects(step state.Address) bool {
 	matches := func(s Selector) bool { return s.Matches(step) }

@@ -21,9 +21,9 @@ type CertificateEnd struct {
 	// DaysLeft are whole days from when the plan was made; negative when it had ended.
 	DaysLeft  int     `json:"days_left"`
 	RenewedBy Renewer `json:"renewed_by"`
-	// Due tells that it is time to renew it.
+	// Due reports whether it is time to renew it.
 	Due bool `json:"due,omitempty"`
-	// Changed tells that this plan issues another one, or gives the host back.
+	// Changed reports whether this plan issues another one, or gives the host back.
 	Changed bool `json:"changed,omitempty"`
 }
 

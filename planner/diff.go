@@ -39,7 +39,7 @@ const LeftRules = "left_rules"
 // has: a change takes it away.
 func NeverWanted(path string) bool { return path == StaleFiles || path == LeftRules }
 
-// OnlyRereads tells that nothing of an item changes but that who uses it reads
+// OnlyRereads reports whether nothing of an item changes but that who uses it reads
 // anew what is there.
 func (c Change) OnlyRereads() bool {
 	return len(c.Attributes) > 0 && !slices.ContainsFunc(c.Attributes, func(a AttributeChange) bool { return a.Path != StaleFiles })
@@ -155,7 +155,7 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 	return c, true
 }
 
-// shown are the attributes of what is there that are only shown.
+// shown returns the attributes of what is there that are only shown.
 func shown(want, have *state.Item) map[string]state.Value {
 	var out map[string]state.Value
 	for key, value := range have.Attributes.AsMap() {
@@ -169,7 +169,7 @@ func shown(want, have *state.Item) map[string]state.Value {
 	return out
 }
 
-// diffGone is the change of an item that we own and that nobody wants any more.
+// diffGone returns the change of an item that we own and that nobody wants any more.
 func diffGone(was, have *state.Item) Change {
 	c := Change{Address: was.Address, Kind: was.Kind, Action: Delete, Reason: ReasonUnconfigured}
 	// Images are never removed: others may run them, and the kubelet frees their
@@ -283,7 +283,7 @@ func (w walk) compare(path string, want, have state.Value) {
 	}
 }
 
-// settled tells that what is at the path matters no longer once it is there.
+// settled reports whether what is at the path matters no longer once it is there.
 func (w walk) settled(path string) bool {
 	return slices.Contains(w.item.Initial, path) && !slices.Contains(w.item.Outdated, path)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// address is that of an item of one node.
+// address returns that of an item of one node.
 func address(item string) state.Address {
 	return state.Address{Target: state.NodeTarget("a"), Phase: "p", Item: item}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// FileExpectation is the key of Step.Expect for a file on the step's own node.
+// FileExpectation returns the key of Step.Expect for a file on the step's own node.
 // Its value is ExpectedFile of the file's digest.
 func FileExpectation(path string) string { return "file:" + path }
 
-// ExpectedFile is how Step.Expect holds the hex SHA-256 of a file.
+// ExpectedFile returns how Step.Expect holds the hex SHA-256 of a file.
 func ExpectedFile(sha256 string) string { return digestPrefix + sha256 }
 
-// ObjectExpectation is the key of Step.Expect for an object of the API.
+// ObjectExpectation returns the key of Step.Expect for an object of the API.
 func ObjectExpectation(ref state.ObjectRef) string { return "object:" + ref.String() }
 
 // NodeRef names a Node object.
@@ -73,7 +73,7 @@ func Overwrites(op Operation) []string {
 	return nil
 }
 
-// ApplyDigest is the digest of what an object that is there has at the leaves
+// ApplyDigest returns the digest of what an object that is there has at the leaves
 // that applying wanted would set. Other fields may change without it.
 func ApplyDigest(wanted, observed state.Value) string {
 	leaves := map[string]state.Value{}
@@ -83,7 +83,7 @@ func ApplyDigest(wanted, observed state.Value) string {
 	return digestOf(leaves)
 }
 
-// PatchDigest is the digest of the labels, annotations and taints of a node
+// PatchDigest returns the digest of the labels, annotations and taints of a node
 // that a patch would set or remove.
 func PatchDigest(op PatchNode, observed state.NodeReport) string {
 	leaves := map[string]any{}

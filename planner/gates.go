@@ -208,10 +208,10 @@ func defragments(step *Step) bool {
 	return false
 }
 
-// ChangesMembers tells that the step adds a member to etcd or removes one.
+// ChangesMembers reports whether the step adds a member to etcd or removes one.
 func ChangesMembers(step *Step) bool { return addsMember(step) || removesMember(step) }
 
-// removesVoter tells that the member which the step removes is a voter by the list.
+// removesVoter reports whether the member which the step removes is a voter by the list.
 func removesVoter(step *Step, members []state.EtcdMember) bool {
 	url := removed(step)
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner && slices.Contains(m.PeerURLs, url) })
@@ -219,7 +219,7 @@ func removesVoter(step *Step, members []state.EtcdMember) bool {
 
 func removesMember(step *Step) bool { return removed(step) != "" }
 
-// removed is the peer URL of the member that the step removes; empty when it removes none.
+// removed returns the peer URL of the member that the step removes; empty when it removes none.
 func removed(step *Step) string {
 	for _, op := range step.Operations {
 		if remove, ok := op.(RemoveEtcdMember); ok {
@@ -229,7 +229,7 @@ func removed(step *Step) string {
 	return ""
 }
 
-// RestartsMember tells that the step restarts etcd on its node: it writes its
+// RestartsMember reports whether the step restarts etcd on its node: it writes its
 // manifest, waits for another etcd pod to run there, or ends its process.
 func RestartsMember(step *Step) bool {
 	for _, op := range step.Operations {
@@ -247,7 +247,7 @@ func RestartsMember(step *Step) bool {
 	return restartsProcess(step, "etcd")
 }
 
-// StopsServing tells that an operation of a step, by its place, stops etcd or the API
+// StopsServing reports whether an operation of a step, by its place, stops etcd or the API
 // server on the step's node: it removes their manifest or ends their process, or writes
 // another one over that of etcd. What the step has removed before is stopped already.
 func StopsServing(step *Step, place int) bool {
@@ -265,7 +265,7 @@ func StopsServing(step *Step, place int) bool {
 	return false
 }
 
-// StopsMember tells that an operation of a step that restarts etcd's member is the one to
+// StopsMember reports whether an operation of a step that restarts etcd's member is the one to
 // stop it: of several the first.
 func StopsMember(op Operation) bool {
 	switch op := op.(type) {

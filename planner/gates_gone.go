@@ -26,7 +26,7 @@ func GoneAllows(step *Step, nodes map[string]state.NodeReport, members []state.E
 		"or plan again without saying that it is gone", step.Target, strings.Join(life, ", and "))
 }
 
-// SignsOfLife are what API and etcd show of a node that is not gone: it has a kubelet
+// SignsOfLife returns what API and etcd show of a node that is not gone: it has a kubelet
 // that is heard of, or a member of etcd that answers. Of what is empty nothing is looked
 // for.
 func SignsOfLife(name string, nodes map[string]state.NodeReport, peerURL string, members []state.EtcdMember) []string {
@@ -42,7 +42,7 @@ func SignsOfLife(name string, nodes map[string]state.NodeReport, peerURL string,
 	return out
 }
 
-// removedNode is the name of the Node that the step deletes; empty when it deletes none.
+// removedNode returns the name of the Node that the step deletes; empty when it deletes none.
 func removedNode(step *Step) string {
 	for _, op := range step.Operations {
 		if d, ok := op.(DeleteObject); ok && d.Ref.Kind == "Node" {

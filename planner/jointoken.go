@@ -7,7 +7,7 @@ const sharedJoinToken = "kubewright: for the nodes that join in one apply"
 
 const joinTokenPrefix = "kubewright: for the join of "
 
-// JoinTokenDescription is the description of the bootstrap token with which a node joins.
+// JoinTokenDescription returns the description of the bootstrap token with which a node joins.
 func JoinTokenDescription(node string) string { return joinTokenPrefix + node }
 
 // IsJoinToken reports whether a bootstrap token with the description was made for a join.

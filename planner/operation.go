@@ -31,7 +31,7 @@ type Content struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// Sealed is the reference with its fingerprint.
+// Sealed returns the reference with its fingerprint.
 func (c Content) Sealed() state.Sensitive {
 	return state.Sensitive{Ref: c.Ref, Fingerprint: c.Fingerprint}
 }
@@ -121,7 +121,7 @@ type (
 	SetSysctl struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
-		// Restore tells that it is put back to what it was: a kernel that does not have
+		// Restore reports whether it is put back to what it was: a kernel that does not have
 		// it any more, as a module is gone since a boot, has nothing to put back.
 		Restore bool `json:"restore,omitempty"`
 	}
@@ -297,10 +297,10 @@ type (
 	}
 )
 
-// CertificateRef is where the performer finds the certificate of an operator's CA.
+// CertificateRef returns where the performer finds the certificate of an operator's CA.
 func (s Signer) CertificateRef() string { return s.Operator + ".certificate" }
 
-// KeyRef is where the performer finds the key of an operator's CA.
+// KeyRef returns where the performer finds the key of an operator's CA.
 func (s Signer) KeyRef() string { return s.Operator + ".key" }
 
 // References lists what an operation names and does not hold: the performer
@@ -491,7 +491,7 @@ const CordonAnnotation = "kubewright.github.io/cordoned-for"
 // version of its kubelet. A pause that was cut short goes on from there.
 const LetInAnnotation = "kubewright.github.io/let-in"
 
-// LetIn is the value of LetInAnnotation.
+// LetIn returns the value of LetInAnnotation.
 func LetIn(at time.Time, version string) string {
 	return at.UTC().Format(time.RFC3339) + " " + version
 }

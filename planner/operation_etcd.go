@@ -31,10 +31,10 @@ func (s SnapshotEtcd) Most() int64 {
 	return 2 * min(s.Quota, 1<<50)
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (SnapshotEtcd) Op() string { return "snapshot_etcd" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (SnapshotEtcd) Summary() string { return "fetch a snapshot of etcd" }
 
 // CompactEtcd has etcd drop what was deleted or written over, up to now, and waits
@@ -42,10 +42,10 @@ func (SnapshotEtcd) Summary() string { return "fetch a snapshot of etcd" }
 // nothing else, where no API server can have done it. A second time does no harm.
 type CompactEtcd struct{}
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (CompactEtcd) Op() string { return "compact_etcd" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (CompactEtcd) Summary() string { return "compact what etcd keeps of the past" }
 
 // DefragmentEtcd has a member of etcd give back the space on its disk that its
@@ -57,10 +57,10 @@ type DefragmentEtcd struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (DefragmentEtcd) Op() string { return "defragment_etcd" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o DefragmentEtcd) Summary() string { return "defragment etcd member " + o.Name }
 
 // MoveEtcdLeader hands leadership over before the member on the step's node stops, when it
@@ -76,10 +76,10 @@ type MoveEtcdLeader struct {
 	To []string `json:"to"`
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (MoveEtcdLeader) Op() string { return "move_etcd_leader" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o MoveEtcdLeader) Summary() string { return "hand etcd's leadership over from " + o.Name }
 
 // DisarmEtcd takes back an alarm of all members. Done when no member has it. It
@@ -88,10 +88,10 @@ type DisarmEtcd struct {
 	Alarm string `json:"alarm"`
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (DisarmEtcd) Op() string { return "disarm_etcd" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o DisarmEtcd) Summary() string { return "disarm alarm " + o.Alarm + " of etcd" }
 
 // Operations on the data of a stacked member, on the step's own host. The member
@@ -133,14 +133,14 @@ const RestoredMark = "/var/lib/kubewright/etcd-restored"
 // a member founds by itself, when its disk was lost, has none.
 const RestoredData = "kubewright-restored"
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (SetAsideEtcd) Op() string { return "set_aside_etcd" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o SetAsideEtcd) Summary() string { return "set etcd's data aside as " + o.As }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RestoreEtcd) Op() string { return "restore_etcd" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o RestoreEtcd) Summary() string { return "restore etcd from " + o.Artifact }

@@ -5,46 +5,46 @@ import (
 	"strings"
 )
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (WriteFile) Op() string { return "write_file" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o WriteFile) Summary() string { return "write " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RemovePath) Op() string { return "remove_path" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o RemovePath) Summary() string { return "remove " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (EnsureDirectory) Op() string { return "ensure_directory" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o EnsureDirectory) Summary() string { return "make folder " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (UploadArtifact) Op() string { return "upload_artifact" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o UploadArtifact) Summary() string { return "upload " + o.Artifact }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Preserve) Op() string { return "preserve" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Preserve) Summary() string { return "keep the present " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Restore) Op() string { return "restore" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Restore) Summary() string { return "put back the former " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (LoadImage) Op() string { return "load_image" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o LoadImage) Summary() string {
 	summary := "load image " + o.Image
 	if o.Artifact == "" {
@@ -56,188 +56,188 @@ func (o LoadImage) Summary() string {
 	return summary
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Unit) Op() string { return "unit" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Unit) Summary() string { return o.Action + " " + o.Unit }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RestartProcess) Op() string { return "restart_process" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o RestartProcess) Summary() string { return "restart " + o.Process.Name }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (SetSysctl) Op() string { return "set_sysctl" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o SetSysctl) Summary() string { return "set " + o.Name + "=" + o.Value }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (LoadModule) Op() string { return "load_module" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o LoadModule) Summary() string { return loadModuleSummary(o) }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Swap) Op() string { return "swap" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Swap) Summary() string { return swapSummary(o) }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RemovePods) Op() string { return "remove_pods" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (RemovePods) Summary() string { return "remove all containers" }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Unmount) Op() string { return "unmount" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Unmount) Summary() string { return "unmount below " + o.Below }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RemoveNetwork) Op() string { return "remove_network" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (RemoveNetwork) Summary() string { return "remove links and firewall rules of Kubernetes" }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RemoveProxyRules) Op() string { return "remove_proxy_rules" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o RemoveProxyRules) Summary() string {
 	return "remove what kube-proxy left in its mode " + o.Mode
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Mark) Op() string { return "mark" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Mark) Summary() string { return markSummary(o) }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (IssueCA) Op() string { return "issue_ca" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o IssueCA) Summary() string { return "issue CA " + o.CommonName }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (IssueKeyPair) Op() string { return "issue_key_pair" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o IssueKeyPair) Summary() string { return "make key pair " + o.To }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (CopySecrets) Op() string { return "copy_secrets" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o CopySecrets) Summary() string { return "copy CAs and keys from " + o.From.String() }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (BundleTrust) Op() string { return "bundle_trust" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o BundleTrust) Summary() string { return "write " + o.To }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (ImportSecrets) Op() string { return "import_secrets" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (ImportSecrets) Summary() string { return "bring the operator's certificates and keys" }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (IssueCertificate) Op() string { return "issue_certificate" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o IssueCertificate) Summary() string { return "issue certificate " + o.To + ".crt" }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (WriteKubeconfig) Op() string { return "write_kubeconfig" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o WriteKubeconfig) Summary() string { return "write " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (SetKubeconfig) Op() string { return "set_kubeconfig" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o SetKubeconfig) Summary() string { return "change " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (AddEtcdMember) Op() string { return "add_etcd_member" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o AddEtcdMember) Summary() string { return "add etcd learner " + o.Name }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RenderEtcdManifest) Op() string { return "render_etcd_manifest" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o RenderEtcdManifest) Summary() string { return "write " + o.Path }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (PromoteEtcdMember) Op() string { return "promote_etcd_member" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o PromoteEtcdMember) Summary() string { return "promote etcd member " + o.PeerURL }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RemoveEtcdMember) Op() string { return "remove_etcd_member" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o RemoveEtcdMember) Summary() string { return "remove etcd member " + o.Name }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (ApplyObject) Op() string { return "apply_object" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o ApplyObject) Summary() string {
 	return "apply " + o.Object.Get("kind").AsString() + " " + o.Object.Get("metadata.name").AsString()
 }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (DeleteObject) Op() string { return "delete_object" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o DeleteObject) Summary() string { return "delete " + o.Ref.String() }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (PatchNode) Op() string { return "patch_node" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o PatchNode) Summary() string { return "label and taint node " + o.Node }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Cordon) Op() string { return "cordon" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Cordon) Summary() string { return cordonSummary(o) }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Drain) Op() string { return "drain" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Drain) Summary() string { return "drain node " + o.Node }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (CreateToken) Op() string { return "create_token" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o CreateToken) Summary() string { return strings.TrimSpace("make a bootstrap token " + o.ID) }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (UploadCerts) Op() string { return "upload_certs" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (UploadCerts) Summary() string { return "upload encrypted certificates" }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (DeleteToken) Op() string { return "delete_token" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (DeleteToken) Summary() string { return "delete the bootstrap token" }
 
 // Op names the kind of operation.
@@ -246,10 +246,10 @@ func (DeleteJoinTokens) Op() string { return "delete_join_tokens" }
 // Summary says in one line what is done.
 func (DeleteJoinTokens) Summary() string { return "delete bootstrap tokens for joining that are left" }
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Wait) Op() string { return "wait" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Wait) Summary() string { return waitSummary(o) }
 
 func loadModuleSummary(o LoadModule) string {

@@ -36,10 +36,10 @@ const (
 	Unhold = "unhold"
 )
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (Packages) Op() string { return "packages" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o Packages) Summary() string {
 	var names []string
 	for _, p := range o.List {

@@ -12,7 +12,7 @@ type RestartProcess struct {
 	Files   []string      `json:"files"`
 }
 
-// restartsProcess tells that the step ends a process of that name on its node.
+// restartsProcess reports whether the step ends a process of that name on its node.
 func restartsProcess(step *Step, name string) bool {
 	for _, op := range step.Operations {
 		if r, ok := op.(RestartProcess); ok && r.Process.Name == name {

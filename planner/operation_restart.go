@@ -18,10 +18,10 @@ type RestartPods struct {
 // RestartAnnotation is the annotation of the pods that holds the mark.
 const RestartAnnotation = "kubewright.io/restarted-for"
 
-// Op is the name in JSON.
+// Op returns the name in JSON.
 func (RestartPods) Op() string { return "restart_pods" }
 
-// Summary is one line for the progress display.
+// Summary returns one line for the progress display.
 func (o RestartPods) Summary() string {
 	return "restart the pods of " + o.Kind + " " + o.Namespace + "/" + o.Name
 }

@@ -277,7 +277,7 @@ func TestDoneWhenIsSaid(t *testing.T) {
 	}
 }
 
-// waitConditions are the constants of type WaitFor.
+// waitConditions returns the constants of type WaitFor.
 func waitConditions(t *testing.T) []WaitFor {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "operation_wait.go", nil, 0)

@@ -46,12 +46,12 @@ type AttributeChange struct {
 	// Origins are those of the parts of a map or list that several lines want together:
 	// of its leaves by their paths, or of its elements by their names or texts.
 	Origins map[string]state.Source `json:"origins,omitempty"`
-	// Outside tells that what is there before was set by somebody else since the last
+	// Outside reports whether what is there before was set by somebody else since the last
 	// apply, whatever the item changes for: see Change.Mends.
 	Outside bool `json:"outside,omitempty"`
 }
 
-// Touches tells that the change is of what is at a path, in it or around it.
+// Touches reports whether the change is of what is at a path, in it or around it.
 func (a AttributeChange) Touches(path string) bool {
 	own, other := state.SplitPath(a.Path), state.SplitPath(path)
 	n := min(len(own), len(other))
@@ -78,7 +78,7 @@ type Change struct {
 	Shown map[string]state.Value `json:"shown,omitempty"`
 }
 
-// Mends tells that a change takes back something that somebody else has changed, alone
+// Mends reports whether a change takes back something that somebody else has changed, alone
 // or beside what the configuration wants to be otherwise.
 func (c Change) Mends() bool {
 	return c.Reason == ReasonDrift || slices.ContainsFunc(c.Attributes, func(a AttributeChange) bool { return a.Outside })
@@ -143,7 +143,7 @@ func (s *Step) Expectation(key, digest string) {
 	s.Expect[key] = digest
 }
 
-// OnlyProves tells that the step changes nothing: it waits until what is there
+// OnlyProves reports whether the step changes nothing: it waits until what is there
 // runs. Whether it is needed depends on the moment.
 func (s *Step) OnlyProves() bool {
 	return len(s.Operations) > 0 && !slices.ContainsFunc(s.Operations, func(op Operation) bool {
@@ -152,7 +152,7 @@ func (s *Step) OnlyProves() bool {
 	})
 }
 
-// OnlyProves tells that the plan changes nothing, and that there is something it waits for.
+// OnlyProves reports whether the plan changes nothing, and that there is something it waits for.
 func (p *Plan) OnlyProves() bool {
 	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return !s.OnlyProves() })
 }
@@ -193,7 +193,7 @@ type PolicyFinding struct {
 	Rule string `json:"rule"`
 	// Message is a clause: 3 would be destroyed or replaced, and 1 may be.
 	Message string `json:"message"`
-	// Overridden tells that it stops nothing: somebody has said so.
+	// Overridden reports whether it stops nothing: somebody has said so.
 	Overridden bool         `json:"overridden,omitempty"`
 	Source     state.Source `json:"source,omitzero"`
 }
@@ -292,7 +292,7 @@ func (r ResourceChange) endsCluster() bool {
 // Restricted reports that the plan speaks of a part of the configuration only.
 func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.Excluded)+len(p.SkippedPhases) > 0 }
 
-// Counts are the numbers of Terraform's summary sentence: each cluster, node
+// Counts returns the numbers of Terraform's summary sentence: each cluster, node
 // and addon once, a replacement in add and in destroy.
 func (p *Plan) Counts() (add, change, destroy int) {
 	for _, r := range p.Resources {

@@ -49,7 +49,7 @@ func ParseRelease(s string) (Release, bool) {
 	return Release{n[0], n[1], n[2], pre}, true
 }
 
-// String is the release without v.
+// String returns the release without v.
 func (r Release) String() string {
 	s := fmt.Sprintf("%d.%d.%d", r.Major, r.Minor, r.Patch)
 	if r.Pre != "" {
@@ -72,7 +72,7 @@ func (r Release) Compare(o Release) int {
 // minorName is 1.36.
 func (r Release) minorName() string { return fmt.Sprintf("%d.%d", r.Major, r.Minor) }
 
-// Hops are the versions that the control planes of a cluster go through, one
+// Hops returns the versions that the control planes of a cluster go through, one
 // after another, from the oldest API server that runs to the wanted version:
 // no minor version is left out. Of each minor on the way, through has the patch
 // release to take, by its number. Kubelets need not follow each hop. The error
@@ -166,7 +166,7 @@ func KubeletFits(kubelet, oldest, newest Release) error {
 	return fmt.Errorf("kubelet %s does not go with API server %s: %s", kubelet, apis, kubeletLimit)
 }
 
-// within tells that a component is not newer than the API server by its minor,
+// within reports whether a component is not newer than the API server by its minor,
 // and not more minors older than it may be.
 func within(component, api Release, skew int) bool {
 	return component.Major == api.Major && component.Minor <= api.Minor && component.Minor >= api.Minor-skew

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Unkeyed is the plan without the fingerprints of secrets: of those it has only where they are.
+// Unkeyed returns the plan without the fingerprints of secrets: of those it has only where they are.
 func (p *Plan) Unkeyed() *Plan {
 	same := *p
 	changes := func(list []Change) []Change {
@@ -35,7 +35,7 @@ func (p *Plan) Unkeyed() *Plan {
 	return &same
 }
 
-// unkeyed is an operation without the fingerprints of the secrets that it names.
+// unkeyed returns an operation without the fingerprints of the secrets that it names.
 func unkeyed(op Operation) Operation {
 	switch op := op.(type) {
 	case WriteFile:

@@ -49,13 +49,13 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 	return sizes, nil
 }
 
-// IsLearner tells that the member at the URL is a learner: one that an apply has
+// IsLearner reports whether the member at the URL is a learner: one that an apply has
 // added, and did not live to promote.
 func IsLearner(members []state.EtcdMember, peerURL string) bool {
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Learner && slices.Contains(m.PeerURLs, peerURL) })
 }
 
-// Dead tells that the member at the URL is a voter that does not answer, or
+// Dead reports whether the member at the URL is a voter that does not answer, or
 // never started.
 func Dead(members []state.EtcdMember, peerURL string) bool {
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool {

@@ -181,7 +181,7 @@ type Seat struct {
 // CertificatesFolder is where kubeadm keeps certificates unless it is told another folder.
 const CertificatesFolder = "/etc/kubernetes/pki"
 
-// EtcdURL is the client URL at which a stacked member listens for its own host,
+// EtcdURL returns the client URL at which a stacked member listens for its own host,
 // as kubeadm has it: the loopback address of the advertised address's family.
 func (s Seat) EtcdURL() string {
 	if strings.HasPrefix(s.API, "[") {

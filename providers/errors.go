@@ -121,7 +121,7 @@ func (e *Error) Unwrap() []error {
 // It is the cause of an Error, or stands alone.
 func WithRemedy(err error, remedy string) error { return &remediedError{err, remedy} }
 
-// RemedyOf is what an error says itself is to be done about it, or "".
+// RemedyOf returns what an error says itself is to be done about it, or "".
 func RemedyOf(err error) string {
 	var e *remediedError
 	if errors.As(err, &e) {
@@ -151,7 +151,7 @@ type CommandError struct {
 	Stderr   []string // the last lines, already escaped by Sanitize
 }
 
-// Error is one line; the caller that shows more than one takes Stderr.
+// Error returns one line; the caller that shows more than one takes Stderr.
 func (e *CommandError) Error() string {
 	text := fmt.Sprintf("cannot %s: exit code %d", e.Command, e.ExitCode)
 	if n := len(e.Stderr); n > 0 {

@@ -63,7 +63,7 @@ func (l *leases) fence(s *scene, run string, token int64) *providers.Fence {
 	}
 }
 
-// held is a lease of another run that showed a sign of life a while ago.
+// held returns a lease of another run that showed a sign of life a while ago.
 func held(s *scene, run, who string, token int64, ago time.Duration) *providers.Lease {
 	return &providers.Lease{Lineage: "l1", Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x", Name: "kubewright"}
 }

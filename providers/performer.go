@@ -312,7 +312,7 @@ func (w *work) perform(ctx context.Context, g group) error {
 	return w.performAPI(ctx, g.operations[0])
 }
 
-// via is the node through which a step reaches API and etcd.
+// via returns the node through which a step reaches API and etcd.
 func (w *work) via() state.Target {
 	if !w.step.Via.IsZero() {
 		return w.step.Via
@@ -320,7 +320,7 @@ func (w *work) via() state.Target {
 	return w.step.Target
 }
 
-// own is the node that a step acts on; for a cluster or an addon the one it goes through.
+// own returns the node that a step acts on; for a cluster or an addon the one it goes through.
 func (w *work) own() state.Target {
 	if w.step.Target.Type == state.TypeNode {
 		return w.step.Target
@@ -431,21 +431,21 @@ func (o *opened[T]) close() error {
 	return all.ErrorOrNil()
 }
 
-// api is the API as it is reached through a node.
+// api returns the API as it is reached through a node.
 func (p *Performer) api(ctx context.Context, t state.Target) (API, error) {
 	return through(ctx, p, &p.apis, t, func(host Host, seat Seat) (API, error) {
 		return p.Access.API(ctx, host, seat.API)
 	})
 }
 
-// etcd is the etcd as it is reached through a node.
+// etcd returns the etcd as it is reached through a node.
 func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
 	return through(ctx, p, &p.etcds, t, func(host Host, seat Seat) (Etcd, error) {
 		return p.Access.Etcd(ctx, host, []string{seat.EtcdURL()}, seat.Folder)
 	})
 }
 
-// through is the connection that goes through a node, opened when it is first
+// through returns the connection that goes through a node, opened when it is first
 // needed and when the node's host is another one by now; the seat is that node's.
 func through[T interface{ Close() error }](
 	ctx context.Context, p *Performer, all *map[state.Target]*opened[T], t state.Target, open func(host Host, seat Seat) (T, error),

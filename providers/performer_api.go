@@ -224,7 +224,7 @@ func (w *work) uploadCerts(ctx context.Context, a API, op planner.UploadCerts) e
 	return err
 }
 
-// given is a text of the operator's that a reference stands for; zero for none.
+// given returns a text of the operator's that a reference stands for; zero for none.
 func (w *work) given(ctx context.Context, s state.Sensitive) (state.Secret, error) {
 	if s.IsZero() {
 		return state.Secret{}, nil
@@ -233,7 +233,7 @@ func (w *work) given(ctx context.Context, s state.Sensitive) (state.Secret, erro
 	return state.NewSecret([]byte(v.AsString())), err
 }
 
-// object is what is to be applied, with everything resolved that a plan holds
+// object returns what is to be applied, with everything resolved that a plan holds
 // as a reference only.
 func (w *work) object(ctx context.Context, op planner.ApplyObject) (state.Value, error) {
 	object, err := w.resolved(ctx, op.Object)
@@ -292,7 +292,7 @@ func (w *work) resolved(ctx context.Context, v state.Value) (state.Value, error)
 	return v, nil
 }
 
-// leaf is the leaf of an object that a reference stands for.
+// leaf returns the leaf of an object that a reference stands for.
 func (w *work) leaf(ctx context.Context, s state.Sensitive) (state.Value, error) {
 	content, err := w.resolve(ctx, s)
 	if err != nil {
@@ -305,7 +305,7 @@ func (w *work) leaf(ctx context.Context, s state.Sensitive) (state.Value, error)
 	return v, nil
 }
 
-// patch is what is to be patched, with what is sensitive put in.
+// patch returns what is to be patched, with what is sensitive put in.
 func (w *work) patch(ctx context.Context, op planner.PatchNode) (planner.PatchNode, error) {
 	into := map[string]map[string]string{"labels": maps.Clone(op.Labels), "annotations": maps.Clone(op.Annotations)}
 	for path, s := range op.Sealed {

@@ -47,7 +47,7 @@ func (w *work) artifacts(ops []planner.Operation, hear func(op int, line string)
 	return s, nil
 }
 
-// artifactOf is the artifact that an operation sends, and its digest.
+// artifactOf returns the artifact that an operation sends, and its digest.
 func artifactOf(op planner.Operation) (name, digest string) {
 	switch op := op.(type) {
 	case planner.UploadArtifact:

@@ -102,7 +102,7 @@ func TestMoveLeader(t *testing.T) {
 	}
 }
 
-// did are the lines of the log that begin with one of the words.
+// did returns the lines of the log that begin with one of the words.
 func (s *scene) did(words ...string) []string {
 	var out []string
 	for _, line := range s.log {

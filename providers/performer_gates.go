@@ -26,7 +26,7 @@ func (w *work) lookAgain(ctx context.Context, g group) error {
 	return fmt.Errorf("%w. %s", refused, w.startAgain(ctx))
 }
 
-// stops tells that an operation of the group stops etcd or the API server.
+// stops reports whether an operation of the group stops etcd or the API server.
 func (w *work) stops(g group) bool {
 	for i := range g.operations {
 		if planner.StopsServing(w.step, g.first+i) {
@@ -69,7 +69,7 @@ type keptFile struct {
 	content state.Secret
 }
 
-// written is how the step writes a file; nil when it does not.
+// written returns how the step writes a file; nil when it does not.
 func (w *work) written(p string) *planner.WriteFile {
 	for _, op := range w.step.Operations {
 		if write, ok := op.(planner.WriteFile); ok && write.Path == p {

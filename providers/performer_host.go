@@ -25,7 +25,7 @@ func (w *work) batch(ops []planner.Operation) Batch {
 	return Batch{Token: w.run.Token, Run: w.run.ID, Lineage: w.run.Lineage, Void: w.run.Void[w.own()], Expect: w.expected(ops), Operations: own}
 }
 
-// expected are the files that operations overwrite and that nobody may have
+// expected returns the files that operations overwrite and that nobody may have
 // changed since the plan was made.
 func (w *work) expected(ops []planner.Operation) map[string]string {
 	out := map[string]string{}
@@ -90,7 +90,7 @@ func marked(ctx context.Context, host Host, ops []planner.Operation) ([]planner.
 	return out, nil
 }
 
-// ofCA is a mark that names the CA that a host holds, and those that it has held
+// ofCA returns a mark that names the CA that a host holds, and those that it has held
 // before.
 func ofCA(m state.Marks, r *state.Report, file string) state.Marks {
 	former := append(slices.Clone(m.FormerCAs), m.ClusterCA)
@@ -181,7 +181,7 @@ func (w *work) keyRequest(ctx context.Context, op planner.Operation) (KeyRequest
 	return r, err
 }
 
-// signer is the host with the CA; the step's own when the operation names none.
+// signer returns the host with the CA; the step's own when the operation names none.
 func (w *work) signer(ctx context.Context, ca planner.Signer) (Host, error) {
 	if ca.Operator != "" || ca.On.IsZero() {
 		return w.host(ctx)

@@ -65,7 +65,7 @@ func (w *work) tell(first int, l heardLine) {
 	w.progress.Output(first+l.op, Sanitize(w.mask(l.text), outputWidth))
 }
 
-// amount is how much of so many bytes has passed.
+// amount returns how much of so many bytes has passed.
 func amount(done, size int64) string {
 	return fmt.Sprintf("%.1f of %.1f MiB", mebibytes(done), mebibytes(size))
 }

@@ -22,7 +22,7 @@ type Snapshot struct {
 	snapshots.Digest
 	// Member is the name of who sent it; empty for one that was there before.
 	Member string
-	// Local tells that the member was asked alone, without a quorum.
+	// Local reports whether the member was asked alone, without a quorum.
 	Local bool
 }
 

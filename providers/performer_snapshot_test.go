@@ -19,14 +19,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// database is a snapshot as etcd streams it.
+// database returns a snapshot as etcd streams it.
 func database() []byte {
 	b := bytes.Repeat([]byte("page"), 256)
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
 
-// snapshotFile is the one file in the folder of snapshots.
+// snapshotFile returns the one file in the folder of snapshots.
 func (s *scene) snapshotFile(t *testing.T) string {
 	t.Helper()
 	entries, err := os.ReadDir(s.snapshots)

@@ -27,18 +27,18 @@ const (
 	TypeNode    = "node"
 )
 
-// ClusterTarget is the target of the cluster block with the given label.
+// ClusterTarget returns the target of the cluster block with the given label.
 func ClusterTarget(name string) Target { return Target{Type: TypeCluster, Name: name} }
 
-// AddonTarget is the target of an addon block inside a cluster.
+// AddonTarget returns the target of an addon block inside a cluster.
 func AddonTarget(cluster, addon string) Target {
 	return Target{Type: TypeAddon, Name: cluster, Key: addon, Keyed: true}
 }
 
-// NodeTarget is the target of a node block without for_each.
+// NodeTarget returns the target of a node block without for_each.
 func NodeTarget(name string) Target { return Target{Type: TypeNode, Name: name} }
 
-// NodeKeyTarget is the target of one node of a node block with for_each.
+// NodeKeyTarget returns the target of one node of a node block with for_each.
 func NodeKeyTarget(name, key string) Target {
 	return Target{Type: TypeNode, Name: name, Key: key, Keyed: true}
 }
@@ -197,10 +197,10 @@ func (a Address) Step() Address {
 	return Address{Target: a.Target, Phase: a.Phase, Waypoint: a.Waypoint}
 }
 
-// Class is the part of the item before its colon: file, object, unit …
+// Class returns the part of the item before its colon: file, object, unit …
 func (a Address) Class() string { c, _, _ := strings.Cut(a.Item, ":"); return c }
 
-// ID is the part of the item behind its class: the path of a file, the reference of an object.
+// ID returns the part of the item behind its class: the path of a file, the reference of an object.
 func (a Address) ID() string { _, id, _ := strings.Cut(a.Item, ":"); return id }
 
 // SortByAddress sorts a list by the printed form of its elements' addresses; those of

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// CertificateInfoOf is what a certificate says of itself. IssuerKeyDigest stays
+// CertificateInfoOf returns what a certificate says of itself. IssuerKeyDigest stays
 // empty: who signed it only shows beside the certificates of CAs.
 func CertificateInfoOf(c *x509.Certificate) CertificateInfo {
 	info := CertificateInfo{
@@ -33,14 +33,14 @@ func CertificateInfoOf(c *x509.Certificate) CertificateInfo {
 	return info
 }
 
-// KeyDigest is the identity of a certificate's key: the hex SHA-256 of the
+// KeyDigest returns the identity of a certificate's key: the hex SHA-256 of the
 // public key in PKIX form, as kubeadm's discovery hash has it.
 func KeyDigest(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	return hex.EncodeToString(sum[:])
 }
 
-// usages are the words of CertificateInfo, in its order.
+// usages returns the words of CertificateInfo, in its order.
 func usages(c *x509.Certificate) []string {
 	var out []string
 	for _, u := range []struct {

@@ -42,7 +42,7 @@ type ClusterQuery struct {
 	TokenSecrets bool
 }
 
-// Drained are the nodes of which the query asks what a drain, or a taint, would evict,
+// Drained returns the nodes of which the query asks what a drain, or a taint, would evict,
 // in order.
 func (q ClusterQuery) Drained(nodes map[string]NodeReport) []string {
 	out := slices.Clone(q.PodsOn)
@@ -142,7 +142,7 @@ type NodeReport struct {
 	Taints        []Taint
 	Unschedulable bool
 	Ready         bool
-	// Silent tells that the kubelet has not been heard of for a while: what the API
+	// Silent reports whether the kubelet has not been heard of for a while: what the API
 	// shows of its pods may not be so any more.
 	Silent bool
 	// InternalIPs are the addresses that the node has for the others.
@@ -189,7 +189,7 @@ type StaticPodReport struct {
 	Args []string
 }
 
-// Stale tells that the status is of a pod of an older manifest: the API shows the
+// Stale reports whether the status is of a pod of an older manifest: the API shows the
 // new hash while the old container still stops. That the container is older than the
 // moment when the manifest was seen does not tell so alone: a kubelet that was
 // restarted sees manifests anew, and goes on with the containers.
@@ -214,7 +214,7 @@ type EtcdMember struct {
 	PeerURLs   []string `json:"peer_urls"`
 	ClientURLs []string `json:"client_urls,omitempty"`
 	Learner    bool     `json:"learner,omitempty"`
-	// Healthy tells that the member answered a linearizable read through its own endpoint.
+	// Healthy reports whether the member answered a linearizable read through its own endpoint.
 	Healthy bool `json:"healthy"`
 	Leader  bool `json:"leader,omitempty"`
 	// Alarms are etcd's: NOSPACE, CORRUPT.
@@ -232,7 +232,7 @@ type EtcdMember struct {
 	Revision int64 `json:"revision,omitempty"`
 }
 
-// Voters are how many members of etcd have a vote, and how many of these are healthy.
+// Voters returns how many members of etcd have a vote, and how many of these are healthy.
 func Voters(members []EtcdMember) (voters, healthy int) {
 	for _, m := range members {
 		if m.Learner {

@@ -19,7 +19,7 @@ type DeprecatedAPI struct {
 	Users []string `json:"users,omitempty"`
 }
 
-// String is the API as kubectl prints it: networking.k8s.io/v1beta1 ipaddresses.
+// String returns the API as kubectl prints it: networking.k8s.io/v1beta1 ipaddresses.
 func (d DeprecatedAPI) String() string {
 	return strings.TrimPrefix(d.Group+"/", "/") + d.Version + " " + d.Resource
 }

@@ -10,9 +10,9 @@ type PodReport struct {
 	// Controller is the kind of what brings it back: ReplicaSet, Job …; empty for none.
 	Controller string
 	Labels     map[string]string
-	// EmptyDir tells that it has a volume that goes with it.
+	// EmptyDir reports whether it has a volume that goes with it.
 	EmptyDir bool
-	// Finished tells that it has run to its end: nothing is lost with it.
+	// Finished reports whether it has run to its end: nothing is lost with it.
 	Finished bool
 	// LocalClaims are its PersistentVolumeClaims whose volume the node alone has.
 	LocalClaims []string
@@ -38,7 +38,7 @@ type Toleration struct {
 	Any    bool   `json:"any,omitempty"`
 }
 
-// Tolerates tells that a toleration is of a taint.
+// Tolerates reports whether a toleration is of a taint.
 func (t Toleration) Tolerates(x Taint) bool {
 	return (t.Effect == "" || t.Effect == x.Effect) && (t.Key == x.Key || t.Key == "" && t.Any) && (t.Any || t.Value == x.Value)
 }
@@ -67,7 +67,7 @@ type BudgetReport struct {
 	Failed string
 }
 
-// Never tells that it allows no eviction even when all its pods are healthy.
+// Never reports whether it allows no eviction even when all its pods are healthy.
 func (b BudgetReport) Never() bool {
 	return b.Failed != "" || b.Expected > 0 && b.Wanted >= b.Expected
 }

@@ -85,5 +85,5 @@ func (l Learned) IsZero() bool {
 	return len(l.Items)+len(l.Gone)+len(l.Clusters)+len(l.Nodes)+len(l.Left)+len(l.Moved)+len(l.Seen) == 0
 }
 
-// DurationKey is the key of State.Durations for a phase and an action: control-plane/update.
+// DurationKey returns the key of State.Durations for a phase and an action: control-plane/update.
 func DurationKey(phase, action string) string { return phase + "/" + action }

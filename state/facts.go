@@ -25,15 +25,15 @@ type Facts struct {
 	CRISocket string `json:"cri_socket,omitempty"`
 	// CRISockets are all sockets found; more than one needs cri_socket in the configuration.
 	CRISockets []string `json:"cri_sockets,omitempty"`
-	// SystemdResolved tells that systemd-resolved is active: kubeadm then sets resolvConf.
+	// SystemdResolved reports whether systemd-resolved is active: kubeadm then sets resolvConf.
 	SystemdResolved bool `json:"systemd_resolved,omitempty"`
-	// Systemd tells that PID 1 is systemd.
+	// Systemd reports whether PID 1 is systemd.
 	Systemd bool `json:"systemd"`
 	// CgroupV2 tells a pure unified hierarchy.
 	CgroupV2 bool `json:"cgroup_v2,omitempty"`
-	// Swap tells that a swap device is in use.
+	// Swap reports whether a swap device is in use.
 	Swap bool `json:"swap,omitempty"`
-	// SwapAtBoot tells that the next boot turns swap on.
+	// SwapAtBoot reports whether the next boot turns swap on.
 	SwapAtBoot bool `json:"swap_at_boot,omitempty"`
 	// KubeletVersion and RuntimeVersion are as printed, without the leading v; empty when not installed.
 	KubeletVersion string `json:"kubelet_version,omitempty"`

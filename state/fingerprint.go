@@ -32,7 +32,7 @@ func (k Key) Fingerprint(v Value) string {
 	return k.Sum(b)
 }
 
-// Sum is the fingerprint of bytes.
+// Sum returns the fingerprint of bytes.
 func (k Key) Sum(b []byte) string {
 	if k.IsZero() {
 		return ""
@@ -74,7 +74,7 @@ func (k Key) Cover(v Value) Value {
 	return SensitiveValue("", k.Fingerprint(v))
 }
 
-// Unkeyed is a value without the fingerprints in it.
+// Unkeyed returns a value without the fingerprints in it.
 func Unkeyed(v Value) Value {
 	if !v.HasSensitive() {
 		return v
@@ -103,7 +103,7 @@ func Unkeyed(v Value) Value {
 	return SensitiveValue(s.Ref, s.Fingerprint)
 }
 
-// Unkeyed is what stands for the secret where there is no key.
+// Unkeyed returns what stands for the secret where there is no key.
 func (s Sensitive) Unkeyed() Sensitive {
 	if s.Ref == "" && !s.IsZero() {
 		return Sensitive{Fingerprint: unknownFingerprint}

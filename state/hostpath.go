@@ -46,13 +46,13 @@ var wholeMachine = []string{
 	"/var/cache", "/var/lib", "/var/log", "/var/run", "/var/tmp",
 }
 
-// WholeMachine tells that a path belongs to the whole machine. Nothing of ours is one of
+// WholeMachine reports whether a path belongs to the whole machine. Nothing of ours is one of
 // these, so that whoever would empty or remove one is mistaken.
 func WholeMachine(p string) bool {
 	return slices.Contains(wholeMachine, p) || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/")
 }
 
-// AtRoot tells that a path lies directly at the root. Such a folder may be a cluster's,
+// AtRoot reports whether a path lies directly at the root. Such a folder may be a cluster's,
 // as etcd's data often has a disk of its own mounted there, and then it is emptied only:
 // who set the machine up has made it, and what an empty one is for nobody else knows.
 func AtRoot(p string) bool { return path.Dir(p) == "/" }

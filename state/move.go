@@ -6,7 +6,7 @@ type Moved struct {
 	To   Target `json:"to"`
 }
 
-// Of is the target by its name after the move. With a cluster go its addons.
+// Of returns the target by its name after the move. With a cluster go its addons.
 func (m Moved) Of(t Target) Target {
 	switch {
 	case t == m.From:

@@ -79,7 +79,7 @@ func (i Item) OriginsOfChange(path string, before, after Value) map[string]Sourc
 	return out
 }
 
-// parts are the paths of what a value is made of: the leaves of a map, and the elements
+// parts returns the paths of what a value is made of: the leaves of a map, and the elements
 // of a list that have a name or are texts.
 func parts(v Value) []string {
 	var out []string
@@ -100,7 +100,7 @@ func parts(v Value) []string {
 	return out
 }
 
-// ElementKey is what an element of a list goes by: its name, or its text; empty where it
+// ElementKey returns what an element of a list goes by: its name, or its text; empty where it
 // has neither.
 func ElementKey(e Value) string {
 	if e.Kind() == KindMap {
@@ -112,7 +112,7 @@ func ElementKey(e Value) string {
 	return ""
 }
 
-// composed tells that a value has values in it.
+// composed reports whether a value has values in it.
 func composed(v Value) bool {
 	return v.Kind() == KindMap || v.Kind() == KindList || v.Kind() == KindArgs
 }
@@ -126,7 +126,7 @@ func cutPath(path, above string) (rest []string, below bool) {
 	return SplitPath(tail), true
 }
 
-// part is what a value has at some keys, null when it has nothing there. An element of
+// part returns what a value has at some keys, null when it has nothing there. An element of
 // a list goes by its name, or by its text; a text has each text that it contains. Of
 // a secret nobody knows: it is taken for its part.
 func part(v Value, keys []string) Value {
@@ -152,14 +152,14 @@ func element(list Value, key string) Value {
 	return Null()
 }
 
-// grown tells that a list has elements that it did not have.
+// grown reports whether a list has elements that it did not have.
 func grown(before, after Value) bool {
 	return slices.ContainsFunc(after.AsList(), func(e Value) bool {
 		return !slices.ContainsFunc(before.AsList(), e.Equal)
 	})
 }
 
-// first is the source that is written before the others; defaults come last.
+// first returns the source that is written before the others; defaults come last.
 func first(sources []Source) Source {
 	return slices.MinFunc(sources, func(a, b Source) int {
 		if (a.File == "") != (b.File == "") {

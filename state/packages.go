@@ -38,6 +38,6 @@ type Package struct {
 	Version string
 	// Status is installed, or how far it got, in dpkg's words: half-configured, unpacked …
 	Status string
-	// Held tells that upgrades leave it alone (apt-mark hold). dnf has no such mark.
+	// Held reports whether upgrades leave it alone (apt-mark hold). dnf has no such mark.
 	Held bool
 }

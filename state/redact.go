@@ -60,7 +60,7 @@ func (r *Redactor) order() {
 	r.words = slices.Compact(r.words)
 }
 
-// And is a redactor of the secrets of both; either may be nil.
+// And returns a redactor of the secrets of both; either may be nil.
 func (r *Redactor) And(other *Redactor) *Redactor {
 	both := &Redactor{}
 	for _, x := range []*Redactor{r, other} {

@@ -118,7 +118,7 @@ type Report struct {
 	Elapsed time.Duration
 }
 
-// Outdated tells that a process that runs was started before the file was
+// Outdated reports whether a process that runs was started before the file was
 // written, so that it does not know what is in it if it reads it only then.
 func (r *Report) Outdated(process, path string) bool {
 	started, runs := r.Started[process]
@@ -137,7 +137,7 @@ type Programs struct {
 	Versions []string `json:"versions,omitempty"`
 }
 
-// Equal tells that two are the same files that said the same.
+// Equal reports whether two are the same files that said the same.
 func (p Programs) Equal(q Programs) bool {
 	return p.Files == q.Files && slices.Equal(p.Versions, q.Versions)
 }
@@ -219,11 +219,11 @@ type KubeconfigInfo struct {
 	// ClientCertificate and ClientKey are paths, where the file names them instead of inlining.
 	ClientCertificate string `json:"client_certificate,omitempty"`
 	ClientKey         string `json:"client_key,omitempty"`
-	// Token tells that it authenticates by a bearer token.
+	// Token reports whether it authenticates by a bearer token.
 	Token bool `json:"token,omitempty"`
 }
 
-// CAKeyDigests are the identities of the trusted CAs.
+// CAKeyDigests returns the identities of the trusted CAs.
 func (k *KubeconfigInfo) CAKeyDigests() []string {
 	var out []string
 	for _, c := range k.CAs {

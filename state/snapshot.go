@@ -104,9 +104,9 @@ type Unobserved struct {
 	Reason string `json:"reason"`
 	// Remedy says what the operator can do about it.
 	Remedy string `json:"remedy,omitempty"`
-	// Answered tells that there is a machine all the same: it refused a login, say.
+	// Answered reports whether there is a machine all the same: it refused a login, say.
 	Answered bool `json:"-"`
-	// Estranged tells that one is at the host's address which does not prove to be it.
+	// Estranged reports whether one is at the host's address which does not prove to be it.
 	Estranged bool `json:"-"`
 }
 

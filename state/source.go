@@ -19,7 +19,7 @@ type Source struct {
 	Default string `json:"default,omitempty"`
 }
 
-// DefaultSource is the source of a value that the user did not write.
+// DefaultSource returns the source of a value that the user did not write.
 func DefaultSource(by string) Source { return Source{Default: by} }
 
 // IsZero reports whether the source is unknown.

@@ -44,11 +44,11 @@ type RecordedCluster struct {
 	// Fixed are the settings that the cluster keeps while it lives, by their names in
 	// its block, such as network.pod_subnet.
 	Fixed map[string]string `json:"fixed,omitempty"`
-	// PreventDestroy tells that the cluster is protected, whether its block still says so or not.
+	// PreventDestroy reports whether the cluster is protected, whether its block still says so or not.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 }
 
-// Equal tells that both remember the same.
+// Equal reports whether both remember the same.
 func (c RecordedCluster) Equal(o RecordedCluster) bool {
 	return c.CA == o.CA && c.EtcdClusterID == o.EtcdClusterID && c.Version == o.Version &&
 		c.PreventDestroy == o.PreventDestroy && maps.Equal(c.Fixed, o.Fixed)
@@ -74,11 +74,11 @@ type RecordedNode struct {
 	Programs Programs `json:"programs,omitzero"`
 	// Adopted is set for a node that somebody else made.
 	Adopted *Adoption `json:"adopted,omitempty"`
-	// PreventDestroy tells that the node is protected, whether its block still says so or not.
+	// PreventDestroy reports whether the node is protected, whether its block still says so or not.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 }
 
-// Equal tells that both remember the same.
+// Equal reports whether both remember the same.
 func (n RecordedNode) Equal(o RecordedNode) bool {
 	return n.Cluster == o.Cluster && n.Role == o.Role && n.Name == o.Name && n.Address == o.Address && n.MachineID == o.MachineID &&
 		n.HostKey == o.HostKey && maps.Equal(n.HopKeys, o.HopKeys) && n.Connection.Equal(o.Connection) && n.Programs.Equal(o.Programs) &&
@@ -108,7 +108,7 @@ type Apply struct {
 	// Steps are none of one that was refresh-only.
 	Steps  int `json:"steps"`
 	Failed int `json:"failed,omitempty"`
-	// Unfinished tells that the plan has not come to its end: only then does it go on
+	// Unfinished reports whether the plan has not come to its end: only then does it go on
 	// when it is applied again. Entries of versions that did not know this lack it, so
 	// that nothing is done twice on the strength of them.
 	Unfinished bool `json:"unfinished,omitempty"`
@@ -140,7 +140,7 @@ func (s *State) Interrupted(step Address) time.Time {
 	return since
 }
 
-// HaveLeft are the targets that have left with applies that did not come to their end, or
+// HaveLeft returns the targets that have left with applies that did not come to their end, or
 // whose state was not written.
 func (s *State) HaveLeft() []Target {
 	if s == nil || len(s.Applies) == 0 {

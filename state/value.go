@@ -41,7 +41,7 @@ func (a Arg) Equal(b Arg) bool {
 	return a.Name == b.Name && a.Value == b.Value && a.Hidden.Fingerprint == b.Hidden.Fingerprint && a.Hidden.IsZero() == b.Hidden.IsZero()
 }
 
-// Of is the argument's value: a string, or what stands for a sensitive one.
+// Of returns the argument's value: a string, or what stands for a sensitive one.
 func (a Arg) Of() Value {
 	if !a.Hidden.IsZero() {
 		return SensitiveValue(a.Hidden.Ref, a.Hidden.Fingerprint)
@@ -88,7 +88,7 @@ type more struct {
 // nothing is what a value without more holds.
 var nothing more
 
-// rest is what it holds more.
+// rest returns what it holds more.
 func (v Value) rest() *more {
 	if v.more == nil {
 		return &nothing
@@ -96,7 +96,7 @@ func (v Value) rest() *more {
 	return v.more
 }
 
-// Null is the absent value.
+// Null returns the absent value.
 func Null() Value { return Value{} }
 
 // Bool makes a boolean value.
@@ -166,7 +166,7 @@ func (v Value) IsPending() bool { return v.kind == KindPending }
 // AsBool is the boolean held, or false.
 func (v Value) AsBool() bool { return v.kind == KindBool && v.bool }
 
-// AsString is the text of a string or number, or "".
+// AsString returns the text of a string or number, or "".
 func (v Value) AsString() string {
 	if v.kind == KindString || v.kind == KindNumber {
 		return v.text
@@ -174,19 +174,19 @@ func (v Value) AsString() string {
 	return ""
 }
 
-// AsList is the list held, or nil.
+// AsList returns the list held, or nil.
 func (v Value) AsList() []Value { return v.rest().list }
 
-// AsMap is the map held, or nil. It must not be changed.
+// AsMap returns the map held, or nil. It must not be changed.
 func (v Value) AsMap() map[string]Value { return v.m }
 
-// AsArgs is the argument list held, or nil.
+// AsArgs returns the argument list held, or nil.
 func (v Value) AsArgs() []Arg { return v.rest().args }
 
-// AsPending is the pending reference held.
+// AsPending returns the pending reference held.
 func (v Value) AsPending() Pending { return v.rest().pend }
 
-// AsSensitive is the sensitive reference held.
+// AsSensitive returns the sensitive reference held.
 func (v Value) AsSensitive() Sensitive { return v.rest().sens }
 
 // HasSensitive reports whether the value is sensitive or holds something that is.

@@ -34,7 +34,7 @@ func readTree(t *testing.T, path string) object {
 	return out
 }
 
-// marshal is a document as text.
+// marshal returns a document as text.
 func marshal(t *testing.T, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -44,14 +44,14 @@ func marshal(t *testing.T, v any) []byte {
 	return b
 }
 
-// checksum is what everybody can compute who can write to the file.
+// checksum returns what everybody can compute who can write to the file.
 func checksum(t *testing.T, file object) string {
 	t.Helper()
 	sum := sha256.Sum256(marshal(t, file["saved"]))
 	return hex.EncodeToString(sum[:])
 }
 
-// authenticationCode is what only the state's key makes of a saved plan.
+// authenticationCode returns what only the state's key makes of a saved plan.
 func authenticationCode(t *testing.T, file object, key state.Key) string {
 	t.Helper()
 	return hex.EncodeToString(key.MAC("saved plan", marshal(t, struct {
@@ -73,7 +73,7 @@ func writeTree(t *testing.T, path string, file object) {
 	}
 }
 
-// fields are the names that a struct has in JSON, with a value that each may have.
+// fields returns the names that a struct has in JSON, with a value that each may have.
 func fields(of reflect.Type) object {
 	out := object{}
 	for i := range of.NumField() {

@@ -335,7 +335,7 @@ func TestStoppedProcess(t *testing.T) {
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
-// listing is what is on the hosts of crashConfig.
+// listing returns what is on the hosts of crashConfig.
 func listing(t *testing.T, f folder) string {
 	t.Helper()
 	w, all := mustReopen(t, f), ""

@@ -92,7 +92,7 @@ var (
 	ciState = regexp.MustCompile("(?s)```hcl\n# state.hcl\n(.*?)```\n")
 )
 
-// newCI is the service whose state is kept in a backend of this type.
+// newCI returns the service whose state is kept in a backend of this type.
 func newCI(t *testing.T, backend string) *ci {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "ci.md"))
@@ -160,7 +160,7 @@ func (c *ci) edit(old, with string) {
 	}
 }
 
-// checkout is a folder with the repository.
+// checkout returns a folder with the repository.
 func (c *ci) checkout() string {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -210,7 +210,7 @@ func (c *ci) replacedBy(command string) {
 	c.replaced = b
 }
 
-// log is what was told to gh and glab since it was asked last.
+// log returns what was told to gh and glab since it was asked last.
 func (c *ci) log() string {
 	path := filepath.Join(c.shared, "log")
 	b, _ := os.ReadFile(path)
@@ -224,7 +224,7 @@ func (c *ci) byHand(change string) {
 	c.atDesk("sim edit " + change)
 }
 
-// atDesk is what a command prints for somebody who works on the same state.
+// atDesk returns what a command prints for somebody who works on the same state.
 func (c *ci) atDesk(command string) string {
 	c.t.Helper()
 	code, out := c.shell(c.checkout(), "kubewright "+command, c.desk)
@@ -469,7 +469,7 @@ func (c *github) outputs(step, j map[string]any, job, file string) {
 	}
 }
 
-// action is what the actions of the page do.
+// action returns what the actions of the page do.
 func (c *github) action(uses, dir string, step map[string]any) string {
 	c.t.Helper()
 	name, _, _ := strings.Cut(uses, "@")
@@ -625,7 +625,7 @@ const gitlabFile = ".gitlab-ci.yml"
 
 var jqProgram = regexp.MustCompile(`kubewright show -json plan.kwplan \| jq '([^']+)'`)
 
-// countingLine is the line of the pipeline that counts for the widget, with the same
+// countingLine returns the line of the pipeline that counts for the widget, with the same
 // program as on docs/review.md.
 func (c *gitlab) countingLine() string {
 	c.t.Helper()
@@ -652,7 +652,7 @@ func (c *gitlab) listSteps() {
 	}
 }
 
-// jobs are all but the words that GitLab keeps for itself.
+// jobs returns all but the words that GitLab keeps for itself.
 func (c *gitlab) jobs() map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for name, j := range c.files[gitlabFile] {

@@ -49,7 +49,7 @@ func shell(t *testing.T, name string) string {
 	return path
 }
 
-// quickstartFolder is a configuration to complete the addresses of.
+// quickstartFolder returns a configuration to complete the addresses of.
 func quickstartFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -378,7 +378,7 @@ func (f folder) kubelets(t *testing.T, version string) {
 // ids are those of this process, of which no two runs have one.
 var ids atomic.Int64
 
-// env is an operator's machine in this process, and all that the command printed there.
+// env returns an operator's machine in this process, and all that the command printed there.
 func (f folder) env(args ...string) (*cli.Env, func() string) {
 	var out bytes.Buffer
 	printed := &watched{Writer: &out}
@@ -404,14 +404,14 @@ func (f folder) must(t *testing.T, args ...string) string {
 	return out
 }
 
-// process is the command in a process of its own.
+// process returns the command in a process of its own.
 func (f folder) process(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = string(f)
 	return cmd
 }
 
-// arguments are those of a command that nobody is asked about.
+// arguments returns those of a command that nobody is asked about.
 func arguments(command string, more ...string) []string {
 	return append(append(strings.Fields(command), "-auto-approve"), more...)
 }

@@ -113,7 +113,7 @@ type sentences struct {
 	all []sentence
 }
 
-// sentencesOf are the sentences in the constants of some files, by place. Words that
+// sentencesOf returns the sentences in the constants of some files, by place. Words that
 // are fewer than four stand for nothing by themselves: their neighbours do.
 func sentencesOf(t *testing.T, files []string) []sentence {
 	t.Helper()
@@ -168,7 +168,7 @@ func isForNobody(fn ast.Expr) bool {
 	return ok && (sel.Sel.Name == "MustCompile" || sel.Sel.Name == "Format")
 }
 
-// together is a text that is put together of constants and others, which are %v in it.
+// together returns a text that is put together of constants and others, which are %v in it.
 func (s *sentences) together(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -218,7 +218,7 @@ func (s *sentences) add(n ast.Node, text string) {
 // unwritten undoes what scripts, patterns, Go and the frames of findings add to a text.
 var unwritten = strings.NewReplacer(`''`, `'`, `\s+`, " ", `\n`, " ", `\t`, " ", `\"`, `"`, `\`, "", "│", " ")
 
-// asRead is a text without what scripts, patterns, Go and the frames of findings add
+// asRead returns a text without what scripts, patterns, Go and the frames of findings add
 // to it, its words apart by one space.
 func asRead(text string) string {
 	text = unwritten.Replace(goesOn.ReplaceAllString(text, ""))
@@ -250,7 +250,7 @@ func readTests(tests string) shownText {
 	return s
 }
 
-// show tells that words in a row of a sentence are in the tests. The first and the last
+// show reports whether words in a row of a sentence are in the tests. The first and the last
 // of them may have a quote or a comma there, which is not in the sentence.
 func (s shownText) show(text string) bool {
 	words := strings.Fields(text)

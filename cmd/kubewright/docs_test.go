@@ -43,7 +43,7 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// prose is a page without the blocks of code in it.
+// prose returns a page without the blocks of code in it.
 func prose(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -53,7 +53,7 @@ func prose(t *testing.T, page string) string {
 	return regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(string(text), "")
 }
 
-// anchors are the names of a page's headings, each on a line, as GitHub makes them.
+// anchors returns the names of a page's headings, each on a line, as GitHub makes them.
 func anchors(t *testing.T, page string) string {
 	t.Helper()
 	out := "\n"

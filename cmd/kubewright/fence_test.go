@@ -19,7 +19,7 @@ type shared struct {
 	from  folder
 }
 
-// newShared is a cluster that runs, and a change to it that nobody has applied.
+// newShared returns a cluster that runs, and a change to it that nobody has applied.
 func newShared(t *testing.T) *shared {
 	t.Helper()
 	f := changedFolder(t)
@@ -195,7 +195,7 @@ func (p *pausing) end(t *testing.T) {
 	}
 }
 
-// mustOpen is an empty world with a file, which is saved behind every command.
+// mustOpen returns an empty world with a file, which is saved behind every command.
 func mustOpen(t *testing.T) *sim.World {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(t.TempDir(), "world"))

@@ -72,7 +72,7 @@ func TestFilesAreOpenedSafely(t *testing.T) {
 	}
 }
 
-// opened are the places in a file that use one of the openers.
+// opened returns the places in a file that use one of the openers.
 func opened(t *testing.T, path string) (out []string) {
 	t.Helper()
 	set := token.NewFileSet()

@@ -92,7 +92,7 @@ type findings struct {
 	summaries map[string]string
 }
 
-// summariesOf are the constant summaries in the files of a package, and where each stands.
+// summariesOf returns the constant summaries in the files of a package, and where each stands.
 func summariesOf(t *testing.T, files []string) map[string]string {
 	t.Helper()
 	f := findings{t: t, set: token.NewFileSet(), constants: map[string]string{}, takers: map[string]int{}, summaries: map[string]string{}}
@@ -114,7 +114,7 @@ func summariesOf(t *testing.T, files []string) map[string]string {
 	return f.summaries
 }
 
-// speaks tells that a file imports the package of findings, or is of it.
+// speaks reports whether a file imports the package of findings, or is of it.
 func (f *findings) speaks(file *ast.File) bool {
 	return file.Name.Name == "diag" || file.Name.Name == "config" || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
 		return i.Path.Value == strconv.Quote(module+"config/diag") || i.Path.Value == `"github.com/hashicorp/hcl/v2"`
@@ -216,7 +216,7 @@ func (f *findings) summary(x ast.Expr) {
 	}
 }
 
-// declared is the constant that a name stands for in its file.
+// declared returns the constant that a name stands for in its file.
 func declared(name *ast.Ident) (string, bool) {
 	if name.Obj == nil || name.Obj.Kind != ast.Con {
 		return "", false

@@ -124,7 +124,7 @@ func TestForeignControlPlane(t *testing.T) {
 	}
 }
 
-// marks is what kubewright left on a simulated host, as the world's file has it.
+// marks returns what kubewright left on a simulated host, as the world's file has it.
 func (f folder) marks(t *testing.T, host string) string {
 	t.Helper()
 	return f.world(t).MarksJSON(host)

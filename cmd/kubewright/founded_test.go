@@ -82,7 +82,7 @@ func putFounded(ts *testscript.TestScript, _ bool, _ []string) {
 	of(ts).ids += f.ids
 }
 
-// foundedWith is a folder with a configuration that was applied.
+// foundedWith returns a folder with a configuration that was applied.
 func foundedWith(t *testing.T, config string) folder {
 	t.Helper()
 	f, err := found(config)
@@ -96,19 +96,19 @@ func foundedWith(t *testing.T, config string) folder {
 	return dir
 }
 
-// foundedFolder is a folder with crashConfig, applied.
+// foundedFolder returns a folder with crashConfig, applied.
 func foundedFolder(t *testing.T) folder {
 	t.Helper()
 	return foundedWith(t, crashConfig)
 }
 
-// blankFolder is a folder with crashConfig, and hosts that know nothing of it.
+// blankFolder returns a folder with crashConfig, and hosts that know nothing of it.
 func blankFolder(t *testing.T) folder {
 	t.Helper()
 	return newFolder(t, crashConfig)
 }
 
-// changedFolder is a foundedFolder with a change that is not applied.
+// changedFolder returns a foundedFolder with a change that is not applied.
 func changedFolder(t *testing.T) folder {
 	t.Helper()
 	f := foundedFolder(t)
@@ -117,13 +117,13 @@ func changedFolder(t *testing.T) folder {
 	return f
 }
 
-// raisedFolder is a cluster that is about to be upgraded.
+// raisedFolder returns a cluster that is about to be upgraded.
 func raisedFolder(t *testing.T) folder {
 	t.Helper()
 	return raisedFrom(t, "1.35.8", crashConfig)
 }
 
-// raisedTwiceFolder is a cluster that is about to be upgraded over a version between.
+// raisedTwiceFolder returns a cluster that is about to be upgraded over a version between.
 func raisedTwiceFolder(t *testing.T) folder {
 	t.Helper()
 	return raisedFrom(t, "1.34.9", crashConfig)
@@ -142,13 +142,13 @@ func raisedFrom(t *testing.T, version, config string) folder {
 // oneConfig is crashConfig with one control plane and nothing else.
 var oneConfig = strings.Replace(crashConfig[:strings.Index(crashConfig, "node \"worker\"")], `, cp2 = "10.0.0.12", cp3 = "10.0.0.13"`, "", 1)
 
-// raisedOneFolder is a cluster of one control plane that is about to be upgraded.
+// raisedOneFolder returns a cluster of one control plane that is about to be upgraded.
 func raisedOneFolder(t *testing.T) folder {
 	t.Helper()
 	return raisedFrom(t, "1.35.8", oneConfig)
 }
 
-// tunedOneFolder is a cluster of one control plane whose etcd is about to get
+// tunedOneFolder returns a cluster of one control plane whose etcd is about to get
 // another argument.
 func tunedOneFolder(t *testing.T) folder {
 	t.Helper()
@@ -157,7 +157,7 @@ func tunedOneFolder(t *testing.T) folder {
 	return f
 }
 
-// rolesFolder is a cluster in which a worker is about to become a control plane,
+// rolesFolder returns a cluster in which a worker is about to become a control plane,
 // and a control plane about to leave.
 func rolesFolder(t *testing.T) folder {
 	t.Helper()
@@ -167,7 +167,7 @@ func rolesFolder(t *testing.T) folder {
 	return f
 }
 
-// after is a foundedFolder some time later.
+// after returns a foundedFolder some time later.
 func after(d string) func(t *testing.T) folder {
 	return func(t *testing.T) folder {
 		t.Helper()

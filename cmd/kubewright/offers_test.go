@@ -217,7 +217,7 @@ func (f folder) outside(t *testing.T, host, edit string) {
 	f.must(t, "sim", "edit", host, edit)
 }
 
-// world is the simulated one.
+// world returns the simulated one.
 func (f folder) world(t *testing.T) *sim.World {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
@@ -278,7 +278,7 @@ type offer struct {
 	lines    []string
 }
 
-// offersIn are those in a plan.
+// offersIn returns those in a plan.
 func offersIn(out string) []offer {
 	var all []offer
 	var o offer
@@ -333,7 +333,7 @@ func merged(lines []string, at int, offered []string) []string {
 	return lines
 }
 
-// subject is what a line of the configuration is about: the name of an attribute, or the
+// subject returns what a line of the configuration is about: the name of an attribute, or the
 // head of a block.
 func subject(line string) string {
 	name, _, _ := strings.Cut(line, "=")

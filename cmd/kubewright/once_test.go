@@ -75,7 +75,7 @@ func TestNothingCallsKubeadm(t *testing.T) {
 	}
 }
 
-// stringsOf are the string literals of a package's ordinary files.
+// stringsOf returns the string literals of a package's ordinary files.
 func stringsOf(t *testing.T, pkg string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pkg), "*.go"))

@@ -45,7 +45,7 @@ func (p *placed) want(f folder, who string, code int, text string, args ...strin
 	}
 }
 
-// kept is what the place has.
+// kept returns what the place has.
 func (p *placed) kept() string {
 	p.t.Helper()
 	o, err := p.place.Read(context.Background())

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// newFronted is a team whose server is behind a front.
+// newFronted returns a team whose server is behind a front.
 func newFronted(t *testing.T) (*team, *httptestserver.Front) {
 	t.Helper()
 	server := httptestserver.New(t)
@@ -22,7 +22,7 @@ func newFronted(t *testing.T) (*team, *httptestserver.Front) {
 	return newTeamAt(t, server), front
 }
 
-// listing is what is on the hosts.
+// listing returns what is on the hosts.
 func (m *team) listing() string {
 	all := ""
 	for _, host := range crashHosts {

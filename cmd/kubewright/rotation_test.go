@@ -60,7 +60,7 @@ func (f folder) underWatch(w *trustWatch, args ...string) (int, string) {
 	return cli.Main(env), printed()
 }
 
-// cas are the files of CAs on a host, with their digests.
+// cas returns the files of CAs on a host, with their digests.
 func (f folder) cas(t *testing.T, host string) []string {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
@@ -92,7 +92,7 @@ func (f folder) wantRotated(t *testing.T, before folder) {
 	}
 }
 
-// keys are the files of the service account keys on a host, with their digests.
+// keys returns the files of the service account keys on a host, with their digests.
 func (f folder) keys(t *testing.T, host string) []string {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))

@@ -48,7 +48,7 @@ func TestPlanOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// keyOf is the key of the state in a folder.
+// keyOf returns the key of the state in a folder.
 func keyOf(t *testing.T, f folder) state.Key {
 	t.Helper()
 	var st struct {

@@ -51,7 +51,7 @@ var leftOut = regexp.MustCompile(`\n *…(\n|$)`)
 // pictured are the pages of tasks.
 var pictured = []string{"operations.md", "packages.md", "air-gapped.md"}
 
-// pictures are the blocks of these pages that show what kubewright prints, and not
+// pictures returns the blocks of these pages that show what kubewright prints, and not
 // what somebody writes.
 func pictures(t interface{ Fatalf(string, ...any) }) []string {
 	var out []string

@@ -35,7 +35,7 @@ var slashed = "canary/" + rand.Text()[:12]
 // sessionToken is one of S3's, serviceToken one of Kubernetes'.
 var sessionToken, serviceToken = marker(), marker()
 
-// newKeeper is a folder with a small cluster, whose state a backend keeps.
+// newKeeper returns a folder with a small cluster, whose state a backend keeps.
 func newKeeper(t *testing.T, block string) *vault {
 	t.Helper()
 	v := &vault{T: t, dir: t.TempDir(), values: map[string]string{}, env: map[string]string{}}
@@ -46,7 +46,7 @@ func newKeeper(t *testing.T, block string) *vault {
 	return v
 }
 
-// identity is a private key of age, and the block that encrypts to it.
+// identity returns a private key of age, and the block that encrypts to it.
 func (v *vault) identity() string {
 	v.Helper()
 	id, err := age.GenerateX25519Identity()
@@ -155,13 +155,13 @@ const (
 	kubernetesBlock = "kubewright {\n  backend \"kubernetes\" {\n    secret_suffix = \"prod\"\n  }\n}\n"
 )
 
-// login is an address with the password in it, as it has to be written there.
+// login returns an address with the password in it, as it has to be written there.
 func login(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	return scheme + "://" + url.UserPassword("ann", password).String() + "@" + rest
 }
 
-// echo is a server that refuses, and says all that it was asked with: once plainly,
+// echo returns a server that refuses, and says all that it was asked with: once plainly,
 // once so that the password is where an answer may be cut off.
 func echo(t *testing.T, start func(http.Handler) *httptest.Server, status int) string {
 	t.Helper()
@@ -178,7 +178,7 @@ func echo(t *testing.T, start func(http.Handler) *httptest.Server, status int) s
 	return s.URL
 }
 
-// echoDatabase is a PostgreSQL that refuses, and says which password it got.
+// echoDatabase returns a PostgreSQL that refuses, and says which password it got.
 func echoDatabase(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -226,7 +226,7 @@ func refuseLogin(c net.Conn, config *tls.Config) {
 	}
 }
 
-// nobody is an address where nobody listens, and nobody else can until the test ends: it is
+// nobody returns an address where nobody listens, and nobody else can until the test ends: it is
 // that of a client.
 func nobody(t *testing.T) string {
 	t.Helper()
@@ -491,7 +491,7 @@ func TestPassphrases(t *testing.T) {
 	}
 }
 
-// refusingHost is an SSH server that lets the key in, and nothing be done.
+// refusingHost returns an SSH server that lets the key in, and nothing be done.
 func refusingHost(t *testing.T, key ssh.PublicKey) (port string) {
 	t.Helper()
 	host, err := ssh.ParsePrivateKey([]byte(newKey(t)))

@@ -35,7 +35,7 @@ func canaries() map[string]string {
 	return made
 }
 
-// marker is a text that nothing has but the secret that it was made for.
+// marker returns a text that nothing has but the secret that it was made for.
 func marker() string { return "canary-" + rand.Text()[:12] }
 
 const secretsConfig = `

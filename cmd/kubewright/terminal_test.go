@@ -183,12 +183,12 @@ func (m *model) until(t *testing.T, what string, holds func(*model) bool) {
 	}
 }
 
-// shows is the condition that a text is there.
+// shows returns the condition that a text is there.
 func shows(text string) func(*model) bool {
 	return func(m *model) bool { return strings.Contains(m.text(), text) }
 }
 
-// text are all rows, of lines that were folded as one.
+// text returns all rows, of lines that were folded as one.
 func (m *model) text() string {
 	var b strings.Builder
 	for _, row := range m.rows {
@@ -296,7 +296,7 @@ func (c *console) resizes(width, height int) {
 	c.until(c.T, "a new picture", func(m *model) bool { return m.frames > frames+3 && m.column == 0 && len(m.pending) == 0 })
 }
 
-// block is what stands at the end of the screen while steps run.
+// block returns what stands at the end of the screen while steps run.
 func (m *model) block() []string {
 	var out []string
 	for _, row := range m.rows {

@@ -28,7 +28,7 @@ func main() {
 	os.Exit(status(command.Run(ctx, os.Args[1:])))
 }
 
-// status answers the exit code: that of the command on the host, if it was one
+// status returns the exit code: that of the command on the host, if it was one
 // that failed.
 func status(err error) int {
 	var exit *exec.ExitError

@@ -163,7 +163,7 @@ func (n *named) checkImages(documents map[string][]byte, configs []string) error
 	return nil
 }
 
-// fullName is an image's name as runtimes keep it: docker's short names are of
+// fullName returns an image's name as runtimes keep it: docker's short names are of
 // docker.io, and what has neither tag nor digest is the latest.
 func fullName(name string) string {
 	first, rest, ok := strings.Cut(name, "/")

@@ -42,11 +42,11 @@ var folders = regexp.MustCompile(`^` + architecture + `/`)
 type named struct {
 	config.Artifact
 	unpacked func(member string) bool
-	// contrary tells that folder and name speak of two architectures.
+	// contrary reports whether folder and name speak of two architectures.
 	contrary bool
 }
 
-// KnownArchitecture tells that Kubernetes is published for an architecture, by
+// KnownArchitecture reports whether Kubernetes is published for an architecture, by
 // Go's name of it.
 func KnownArchitecture(arch string) bool { return folders.MatchString(arch + "/") }
 

@@ -81,7 +81,7 @@ func (d *Diagnostic) With(values ...string) *Diagnostic {
 	return d
 }
 
-// String is the finding on one line, for logs and tests:
+// String returns the finding on one line, for logs and tests:
 // cluster.hcl:12: error: Unsupported argument: …
 func (d *Diagnostic) String() string {
 	var parts []string
@@ -106,10 +106,10 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d *Diagnostic) bool { return d.Severity == Error })
 }
 
-// Errors are the findings that stop the command.
+// Errors returns the findings that stop the command.
 func (ds Diagnostics) Errors() Diagnostics { return ds.only(Error) }
 
-// Warnings are the findings that do not.
+// Warnings returns the findings that do not.
 func (ds Diagnostics) Warnings() Diagnostics { return ds.only(Warning) }
 
 func (ds Diagnostics) only(s Severity) Diagnostics {
@@ -163,7 +163,7 @@ func (ds Diagnostics) Err() error {
 // listError carries a list through functions that return an error.
 type listError struct{ list Diagnostics }
 
-// Error is the first finding and how many follow.
+// Error returns the first finding and how many follow.
 func (e *listError) Error() string {
 	errs := e.list.Errors()
 	if len(errs) == 1 {

@@ -62,7 +62,7 @@ func (d *Diagnostic) JSON(source func(file string) []byte) JSON {
 	return j
 }
 
-// Diagnostic is the finding again. What it quotes is what was quoted, and of its values
+// Diagnostic returns the finding again. What it quotes is what was quoted, and of its values
 // those that were quoted with it.
 func (j JSON) Diagnostic() *Diagnostic {
 	d := &Diagnostic{Severity: j.Severity, Summary: j.Summary, Detail: j.Detail, Address: j.Address}
@@ -78,7 +78,7 @@ func (j JSON) Diagnostic() *Diagnostic {
 	return d
 }
 
-// fits tells that the highlighted part is a part of the code. Anybody may have written
+// fits reports whether the highlighted part is a part of the code. Anybody may have written
 // the file that a finding is read from.
 func (s *Snippet) fits() bool {
 	return s.StartLine > 0 && 0 <= s.HighlightStart && s.HighlightStart <= s.HighlightEnd && s.HighlightEnd <= len(s.Code)
@@ -157,7 +157,7 @@ func uncovered(code string, from, to int) (string, int, int) {
 	return b.String(), newFrom, newTo
 }
 
-// contextLine is the header of the block around the subject, when that begins
+// contextLine returns the header of the block around the subject, when that begins
 // on a line above it of the same file.
 func (d *Diagnostic) contextLine(text []byte) string {
 	if d.Context.File != d.Subject.File || d.Context.Line < 1 || d.Context.Line >= d.Subject.Line {
@@ -176,7 +176,7 @@ func (d *Diagnostic) contextLine(text []byte) string {
 	return strings.TrimSuffix(strings.TrimSpace(header), ":") // which JSON has
 }
 
-// closes tells that a block ends in these lines: one begins with a brace that stands
+// closes reports whether a block ends in these lines: one begins with a brace that stands
 // no deeper than the block's header.
 func closes(lines string, deep int) bool {
 	for line := range strings.Lines(lines) {
@@ -206,7 +206,7 @@ func highlight(s state.Source, code string, start int) (from, to int) {
 	return from, max(from, to)
 }
 
-// runeOffset is the byte offset of the rune with the index.
+// runeOffset returns the byte offset of the rune with the index.
 func runeOffset(s string, index int) int {
 	for offset := range s {
 		if index == 0 {
@@ -217,7 +217,7 @@ func runeOffset(s string, index int) int {
 	return len(s)
 }
 
-// lineOffset is where the line begins; lines count from 1.
+// lineOffset returns where the line begins; lines count from 1.
 func lineOffset(text []byte, line int) (int, bool) {
 	offset := 0
 	for range line - 1 {
@@ -230,7 +230,7 @@ func lineOffset(text []byte, line int) (int, bool) {
 	return offset, offset < len(text)
 }
 
-// lineEnd is where the line that begins at the offset ends, without its break.
+// lineEnd returns where the line that begins at the offset ends, without its break.
 func lineEnd(text []byte, offset int) int {
 	offset = min(offset, len(text))
 	if i := bytes.IndexByte(text[offset:], '\n'); i >= 0 {

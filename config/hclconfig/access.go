@@ -31,7 +31,7 @@ func (e *evaluator) get(b *block, name string) (v cty.Value, ok bool) {
 	return v, v.IsKnown() && !v.IsNull()
 }
 
-// wrong tells that an attribute has a value which could not be had.
+// wrong reports whether an attribute has a value which could not be had.
 func (e *evaluator) wrong(b *block, name string) bool {
 	_, marks := e.force(b.attrs[name]).UnmarkDeep()
 	return failed(marks)
@@ -65,7 +65,7 @@ func (e *evaluator) duration(b *block, name string) time.Duration {
 	return 0
 }
 
-// strings is a list, nil when nothing is written.
+// strings returns a list, nil when nothing is written.
 func (e *evaluator) strings(b *block, name string) []string {
 	v, ok := e.get(b, name)
 	if !ok {
@@ -180,7 +180,7 @@ func (e *evaluator) valueOrigins(path string, t *thunk, into map[string]state.So
 	}
 }
 
-// constantKey is a key of an object constructor, evaluated before with the whole.
+// constantKey returns a key of an object constructor, evaluated before with the whole.
 func (e *evaluator) constantKey(x hcl.Expression, sc *scope) (string, bool) {
 	v, diags := e.meter.value(x, nil)
 	if diags.HasErrors() {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// blocksOf are the blocks of a type; what else stands there is not looked at.
+// blocksOf returns the blocks of a type; what else stands there is not looked at.
 func blocksOf(body hcl.Body, name, label string) hcl.Blocks {
 	header := hcl.BlockHeaderSchema{Type: name}
 	if label != "" {
@@ -24,7 +24,7 @@ func blocksOf(body hcl.Body, name, label string) hcl.Blocks {
 	return content.Blocks
 }
 
-// backendOf is the backend of the settings; nil when none is written.
+// backendOf returns the backend of the settings; nil when none is written.
 func (e *evaluator) backendOf(settings *template) *config.Backend {
 	var out *config.Backend
 	var first *template
@@ -67,7 +67,7 @@ func sensitiveRows(row *Block) map[string]bool {
 	return out
 }
 
-// literal is the text of a value that refers to nothing; ok is false when it is
+// literal returns the text of a value that refers to nothing; ok is false when it is
 // null, or wrong, which is reported.
 func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok bool) {
 	v, diags := e.meter.value(x, nil)
@@ -107,7 +107,7 @@ func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok b
 	return plain.AsString(), true
 }
 
-// BackendTypes are the labels that a backend block can have.
+// BackendTypes returns the labels that a backend block can have.
 func BackendTypes() []string {
 	var out []string
 	for _, row := range backendBlock.Variants {
@@ -116,7 +116,7 @@ func BackendTypes() []string {
 	return out
 }
 
-// BackendDefaults are the values of what is not written, by name.
+// BackendDefaults returns the values of what is not written, by name.
 func BackendDefaults(typ string) map[string]string {
 	out := map[string]string{}
 	if row := backendBlock.variant(typ); row != nil {

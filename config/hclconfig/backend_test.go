@@ -18,7 +18,7 @@ func backend(text string) (*config.Backend, string, bool) {
 	return s.Backend, said(s.Misplaced), s.Whole
 }
 
-// said is what findings say, with their places.
+// said returns what findings say, with their places.
 func said(diags diag.Diagnostics) string {
 	var lines []string
 	for _, d := range diags {

@@ -22,7 +22,7 @@ type template struct {
 	entries []entry
 	at      hcl.Range // the header
 	labelAt hcl.Range
-	// broken tells that something stands in it that does not belong there, or is missing.
+	// broken reports whether something stands in it that does not belong there, or is missing.
 	broken bool
 }
 
@@ -111,7 +111,7 @@ func (e *evaluator) readVariant(b *hcl.Block, row *Block) *template {
 	return inner
 }
 
-// bodySchema is what hcl must look for in a block of the row.
+// bodySchema returns what hcl must look for in a block of the row.
 func bodySchema(row *Block) *hcl.BodySchema {
 	s := &hcl.BodySchema{}
 	for _, a := range row.Attributes {
@@ -148,7 +148,7 @@ func (e *evaluator) checkUnique(t *template) {
 	})
 }
 
-// duplicate is the error of a second block, naming the place of the first.
+// duplicate returns the error of a second block, naming the place of the first.
 func duplicate(b, before *template) *diag.Diagnostic {
 	what := article(b.row.Name) + " " + b.row.Name + " block"
 	why := "There can be only one"
@@ -179,7 +179,7 @@ func bind(t *template, owner, path string, sc *scope) *block {
 	return b
 }
 
-// joinName is how a cycle names an attribute.
+// joinName returns how a cycle names an attribute.
 func joinName(owner, path, name string) string {
 	if path != "" {
 		owner += "." + path
@@ -187,14 +187,14 @@ func joinName(owner, path, name string) string {
 	return owner + "." + name
 }
 
-// absent is a block that was not written: all its attributes have defaults.
+// absent returns a block that was not written: all its attributes have defaults.
 func absent(row *Block, owner, path string) *block {
 	b := bind(&template{row: row}, owner, path, nil)
 	b.written, b.expanded = false, true
 	return b
 }
 
-// children are the nested blocks in the order in which they are written,
+// children returns the nested blocks in the order in which they are written,
 // dynamic ones in their place.
 func (e *evaluator) children(b *block) []*block {
 	if b.expanded {
@@ -245,7 +245,7 @@ func (e *evaluator) dropDuplicates(b *block) {
 	})
 }
 
-// one is the nested block of a name, or one with nothing written.
+// one returns the nested block of a name, or one with nothing written.
 func (e *evaluator) one(b *block, name string) *block {
 	for _, c := range e.children(b) {
 		if c.row.Name == name {
@@ -265,7 +265,7 @@ func (e *evaluator) one(b *block, name string) *block {
 	return c
 }
 
-// all are the nested blocks of a name.
+// all returns the nested blocks of a name.
 func (e *evaluator) all(b *block, name string) []*block {
 	if b.row.block(name) == nil {
 		panic("internal error: the schema of " + b.row.Name + " has no block " + name)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// moves are the moved blocks.
+// moves returns the moved blocks.
 func (l *loader) moves() []config.Move {
 	var out []config.Move
 	for _, b := range l.moved {
@@ -27,7 +27,7 @@ func (l *loader) moves() []config.Move {
 	return out
 }
 
-// removals are the removed blocks.
+// removals returns the removed blocks.
 func (l *loader) removals() []config.Removal {
 	var out []config.Removal
 	for _, b := range l.removed {
@@ -42,7 +42,7 @@ func (l *loader) removals() []config.Removal {
 	return out
 }
 
-// imports are the import blocks.
+// imports returns the import blocks.
 func (l *loader) imports() []config.Import {
 	var out []config.Import
 	for _, b := range l.imported {
@@ -56,7 +56,7 @@ func (l *loader) imports() []config.Import {
 	return out
 }
 
-// address is an attribute that names a cluster or node which need not be there.
+// address returns an attribute that names a cluster or node which need not be there.
 func (e *evaluator) address(b *block, name string) (state.Target, bool) {
 	a := b.template.attrs[name]
 	if a == nil {
@@ -76,7 +76,7 @@ func (e *evaluator) address(b *block, name string) (state.Target, bool) {
 	return state.Target{}, false
 }
 
-// addressed is the target that a traversal names.
+// addressed returns the target that a traversal names.
 func addressed(ref hcl.Traversal) (state.Target, bool) {
 	if len(ref) < 2 || len(ref) > 3 {
 		return state.Target{}, false
@@ -98,7 +98,7 @@ func addressed(ref hcl.Traversal) (state.Target, bool) {
 	return state.Target{}, false
 }
 
-// lifecycle is the block of that name. Its conditions are looked at in passing.
+// lifecycle returns the block of that name. Its conditions are looked at in passing.
 func (e *evaluator) lifecycle(of *block, about fmt.Stringer) config.Lifecycle {
 	b := e.one(of, "lifecycle")
 	out := config.Lifecycle{PreventDestroy: e.boolean(b, "prevent_destroy"), AllowDestroy: e.allowsDestroy(b)}
@@ -116,7 +116,7 @@ func (e *evaluator) lifecycle(of *block, about fmt.Stringer) config.Lifecycle {
 	return out
 }
 
-// allowsDestroy tells that a lifecycle block says prevent_destroy = false. To say
+// allowsDestroy reports whether a lifecycle block says prevent_destroy = false. To say
 // nothing is something else: what the state remembers holds then.
 func (e *evaluator) allowsDestroy(b *block) bool {
 	v, ok := e.get(b, "prevent_destroy")
@@ -142,7 +142,7 @@ func (e *evaluator) ignored(a *hcl.Attribute) []config.Ignored {
 	return out
 }
 
-// pathOf is the path that an expression writes: a traversal, or a string that is one.
+// pathOf returns the path that an expression writes: a traversal, or a string that is one.
 func (e *evaluator) pathOf(x hcl.Expression) ([]string, bool) {
 	ref, diags := hcl.AbsTraversalForExpr(x)
 	if diags.HasErrors() {

@@ -116,7 +116,7 @@ func (e *evaluator) operations(b *block, c *config.Cluster) {
 	}
 }
 
-// pools are those of an upgrade block, in its order.
+// pools returns those of an upgrade block, in its order.
 func (e *evaluator) pools(u *block) []config.Pool {
 	var out []config.Pool
 	for _, p := range e.all(u, "pool") {
@@ -125,7 +125,7 @@ func (e *evaluator) pools(u *block) []config.Pool {
 	return out
 }
 
-// pace is what a block says of it, and of the rest what is around it.
+// pace returns what a block says of it, and of the rest what is around it.
 func (e *evaluator) pace(b *block, around config.Pace) config.Pace {
 	if around == (config.Pace{}) || b.attrs["max_unavailable"].set() {
 		around.MaxUnavailable = e.str(b, "max_unavailable")
@@ -150,7 +150,7 @@ func (e *evaluator) component(b *block) config.Component {
 	return c
 }
 
-// args are the arguments in their order. The place of one is its value's; of one
+// args returns the arguments in their order. The place of one is its value's; of one
 // without, that was said.
 func (e *evaluator) args(b *block) []config.Arg {
 	var out []config.Arg
@@ -292,7 +292,7 @@ func (e *evaluator) sensitiveElements(t *thunk) func(i int) bool {
 	return func(i int) bool { return i < len(out) && out[i] }
 }
 
-// buildOutputs are the outputs, in the order of their names.
+// buildOutputs returns the outputs, in the order of their names.
 func (l *loader) buildOutputs() []*config.Output {
 	var out []*config.Output
 	for _, t := range l.outputs {
@@ -302,7 +302,7 @@ func (l *loader) buildOutputs() []*config.Output {
 	return out
 }
 
-// named are the outputs with names of nodes that have become known; nil when they
+// named returns the outputs with names of nodes that have become known; nil when they
 // cannot be made of those.
 func (l *loader) named(names map[state.Target]string) []*config.Output {
 	if l.pending == nil {
@@ -319,7 +319,7 @@ func (l *loader) named(names map[state.Target]string) []*config.Output {
 	return out
 }
 
-// pending are the names of nodes and the locals that only an apply can know.
+// pending returns the names of nodes and the locals that only an apply can know.
 func (e *evaluator) pending(sets []*nodeSet) []*thunk {
 	all := slices.Collect(maps.Values(e.locals))
 	for _, set := range sets {

@@ -32,7 +32,7 @@ func (l *loader) buildNodes() []*config.Node {
 	return out
 }
 
-// clusterOf is the label of the cluster that a node block names.
+// clusterOf returns the label of the cluster that a node block names.
 func (l *loader) clusterOf(t *template) string {
 	a := t.attrs["cluster"]
 	if a == nil {
@@ -111,7 +111,7 @@ func (l *loader) connectionDefaults(n *config.Node) {
 	}
 }
 
-// taints are those of the attribute or of the blocks; nil for the role's default.
+// taints returns those of the attribute or of the blocks; nil for the role's default.
 func (e *evaluator) taints(b *block) []state.Taint {
 	var out []state.Taint
 	blocks := e.all(b, "taint")
@@ -155,7 +155,7 @@ func (l *loader) connection(own *block) config.Connection {
 	return c
 }
 
-// overlay is the node's connection block with the attributes of the top behind it.
+// overlay returns the node's connection block with the attributes of the top behind it.
 func (l *loader) overlay(own *block) *block {
 	if l.defaults == nil {
 		return own

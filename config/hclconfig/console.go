@@ -49,7 +49,7 @@ func (c *Console) Close() error { return c.close() }
 // Secrets takes secrets out of what is said of a failure.
 func (c *Console) Secrets() *state.Redactor { return c.config.Secrets }
 
-// Source is the text of a file of the configuration, or of the expression that
+// Source returns the text of a file of the configuration, or of the expression that
 // was evaluated last.
 func (c *Console) Source(file string) []byte {
 	if file == ConsoleFile {
@@ -58,7 +58,7 @@ func (c *Console) Source(file string) []byte {
 	return c.loader.files.text(file)
 }
 
-// Eval is the value of an expression. What is sensitive in it, or known only
+// Eval returns the value of an expression. What is sensitive in it, or known only
 // after an apply, is so in the value. With errors among the findings there is none.
 func (c *Console) Eval(text string) (state.Value, diag.Diagnostics) {
 	e := c.loader.eval
@@ -76,7 +76,7 @@ func (c *Console) Eval(text string) (state.Value, diag.Diagnostics) {
 	return out, e.diags
 }
 
-// Incomplete tells that an expression has brackets, or a text with << , that
+// Incomplete reports whether an expression has brackets, or a text with << , that
 // another line has to close.
 func Incomplete(text string) bool {
 	tokens, _ := hclsyntax.LexExpression([]byte(text+"\n"), ConsoleFile, hcl.InitialPos)

@@ -47,7 +47,7 @@ type contextBuilder struct {
 	attributes int
 }
 
-// named is the object var or local, with the names that are referred to.
+// named returns the object var or local, with the names that are referred to.
 func (c *contextBuilder) named(all map[string]*thunk, refs []hcl.Traversal) cty.Value {
 	out := map[string]cty.Value{}
 	for _, ref := range refs {
@@ -59,7 +59,7 @@ func (c *contextBuilder) named(all map[string]*thunk, refs []hcl.Traversal) cty.
 	return cty.ObjectVal(out)
 }
 
-// value is the value of an attribute, or an unknown one that says so.
+// value returns the value of an attribute, or an unknown one that says so.
 func (c *contextBuilder) value(t *thunk) cty.Value {
 	if t.status == done {
 		return t.value
@@ -88,7 +88,7 @@ func (c *contextBuilder) allClusters(refs []hcl.Traversal) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// allNodes is the object node. Of a set of nodes that is only referred to by
+// allNodes returns the object node. Of a set of nodes that is only referred to by
 // constant keys it holds those keys alone, so that many references to one of
 // many nodes cost little.
 func (c *contextBuilder) allNodes(refs []hcl.Traversal) cty.Value {
@@ -144,7 +144,7 @@ func (c *contextBuilder) nodeSet(set *nodeSet, keys map[string]bool) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// object is a block as a value: its attributes and single blocks.
+// object returns a block as a value: its attributes and single blocks.
 func (c *contextBuilder) object(b *block) cty.Value {
 	c.attributes += len(b.attrs)
 	out := map[string]cty.Value{}
@@ -162,7 +162,7 @@ func (c *contextBuilder) object(b *block) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// constants are what other blocks see of static attributes.
+// constants returns what other blocks see of static attributes.
 func (b *block) constants() map[string]cty.Value {
 	if b.row != nodeBlock {
 		return nil
@@ -177,7 +177,7 @@ func (b *block) constants() map[string]cty.Value {
 // referable reports whether other expressions can refer to the attribute.
 func referable(row *Attribute) bool { return row.Name != "for_each" && !row.Sensitive }
 
-// stepName is the name or constant string key at a place of a traversal.
+// stepName returns the name or constant string key at a place of a traversal.
 func stepName(ref hcl.Traversal, i int) (string, bool) {
 	if i >= len(ref) {
 		return "", false

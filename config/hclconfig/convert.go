@@ -256,5 +256,5 @@ func dropNulls(v state.Value) state.Value {
 	return v
 }
 
-// typeName is a type as a user writes it.
+// typeName returns a type as a user writes it.
 func typeName(t cty.Type) string { return typeexpr.TypeString(t) }

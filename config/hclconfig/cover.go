@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// Cover is the text of a file of a configuration with the secrets that are written
+// Cover returns the text of a file of a configuration with the secrets that are written
 // in it covered (diag.Covered), for excerpts: what an error is about may stand on
 // one line with a password. Covered are the values of what the schema calls
 // sensitive, of sensitive variables, and of sensitive(…), private keys, and
@@ -116,7 +116,7 @@ func (c *cover) sensitive(row *Block, name string) bool {
 // secretVariableBlock is the row of a variable that is sensitive.
 var secretVariableBlock = &Block{Name: variableBlock.Name, Label: variableBlock.Label, Attributes: []Attribute{{Name: "default", Sensitive: true}}, Blocks: variableBlock.Blocks}
 
-// header is the row of the block that the brace opens.
+// header returns the row of the block that the brace opens.
 func (c *cover) header(brace int, parent *Block) *Block {
 	first := brace
 	for first > 0 && !slices.Contains([]hclsyntax.TokenType{hclsyntax.TokenNewline, hclsyntax.TokenOBrace, hclsyntax.TokenCBrace, hclsyntax.TokenComment}, c.tokens[first-1].Type) {
@@ -140,7 +140,7 @@ func (c *cover) header(brace int, parent *Block) *Block {
 	return nil
 }
 
-// isSecret tells that the block of a variable does not say that it is plain: with
+// isSecret reports whether the block of a variable does not say that it is plain: with
 // sensitive = true, or something else that has to be evaluated.
 func (c *cover) isSecret(brace int) bool {
 	for i, end := brace+1, c.end(brace+1, false); i < end; i++ {
@@ -151,11 +151,11 @@ func (c *cover) isSecret(brace int) bool {
 	return false
 }
 
-// expressionEnd is the token behind an expression: the end of its line outside of
+// expressionEnd returns the token behind an expression: the end of its line outside of
 // brackets, or the brace of its block.
 func (c *cover) expressionEnd(i int) int { return c.end(i, true) }
 
-// end is the token that closes the brackets around a token, or, where lines count,
+// end returns the token that closes the brackets around a token, or, where lines count,
 // ends its line.
 func (c *cover) end(i int, lines bool) int {
 	depth := 0
@@ -238,7 +238,7 @@ func (c *cover) json() {
 	}
 }
 
-// jsonEnd is where the value ends that begins at i, whether it is right or not.
+// jsonEnd returns where the value ends that begins at i, whether it is right or not.
 func jsonEnd(text []byte, i int) int {
 	depth, quoted := 0, false
 	for ; i < len(text); i++ {

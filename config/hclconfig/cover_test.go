@@ -50,7 +50,7 @@ func TestCoverNothing(t *testing.T) {
 	}
 }
 
-// covered is a text without its marks, and what has to become of it.
+// covered returns a text without its marks, and what has to become of it.
 func covered(marked string) (want, text []byte) {
 	hide := false
 	for _, r := range marked {

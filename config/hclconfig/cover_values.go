@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// plainVariables are the variables of a configuration: those that are declared, and
+// plainVariables returns the variables of a configuration: those that are declared, and
 // whether each is for everybody to see. One that is not declared, or whose declaration
 // cannot be read, may well be sensitive.
 func plainVariables(o Options) map[string]bool {
@@ -29,7 +29,7 @@ func plainVariables(o Options) map[string]bool {
 	return plain
 }
 
-// declaredPlain tells that a variable is for everybody to see.
+// declaredPlain reports whether a variable is for everybody to see.
 func declaredPlain(b *hcl.Block) bool {
 	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "sensitive"}}})
 	a := content.Attributes["sensitive"]
@@ -75,7 +75,7 @@ func (c *cover) values(plain map[string]bool) {
 	}
 }
 
-// named tells that a line begins with the name of a variable: a declared one, or what
+// named reports whether a line begins with the name of a variable: a declared one, or what
 // can be nothing else. The end of a key that is broken into lines looks like NAME=.
 func (c *cover) named(i int, plain map[string]bool) bool {
 	if !c.is(i, hclsyntax.TokenIdent) {

@@ -53,7 +53,7 @@ func secretsOf(v cty.Value, inside bool) []string {
 	return nil
 }
 
-// describe is a statement about a value; empty when there is nothing to say.
+// describe returns a statement about a value; empty when there is nothing to say.
 func describe(v cty.Value) string {
 	plain, marks := v.UnmarkDeep()
 	t := plain.Type()
@@ -82,7 +82,7 @@ func describe(v cty.Value) string {
 	return "is " + t.FriendlyName()
 }
 
-// traversalString is a reference as it is written.
+// traversalString returns a reference as it is written.
 func traversalString(ref hcl.Traversal) string {
 	var b strings.Builder
 	for _, step := range ref {

@@ -41,7 +41,7 @@ func duplicateKeys(x any) hcl.Diagnostics {
 	})
 }
 
-// literalKey is a key that is written out; empty for one that is computed.
+// literalKey returns a key that is written out; empty for one that is computed.
 func literalKey(x hclsyntax.Expression) string {
 	if len(x.Variables()) > 0 || computed(x) {
 		return ""

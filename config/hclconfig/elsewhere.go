@@ -10,7 +10,7 @@ import (
 // hump is where a word of a name begins in kubeadm's way of writing names.
 var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// ourName is a name as kubeadm's configuration has it, in the way of this language.
+// ourName returns a name as kubeadm's configuration has it, in the way of this language.
 func ourName(name string) string {
 	return strings.ToLower(hump.ReplaceAllString(name, "${1}_${2}"))
 }
@@ -37,7 +37,7 @@ func explainElsewhere(d *diag.Diagnostic, name string) {
 	d.Detail += ` Did you mean "` + own + `" of ` + strings.Join(homes, " or ") + `?`
 }
 
-// homesOf are the paths of blocks that have an argument or a block of a name.
+// homesOf returns the paths of blocks that have an argument or a block of a name.
 func homesOf(b *Block, path, name string) []string {
 	var out []string
 	if path != "" && (b.attribute(name) != nil || b.block(name) != nil) {

@@ -66,7 +66,7 @@ type thunk struct {
 	derive func() cty.Value
 	status thunkStatus
 	value  cty.Value
-	// circular tells that the value was found to depend on itself.
+	// circular reports whether the value was found to depend on itself.
 	circular bool
 }
 
@@ -116,7 +116,7 @@ func hasPending(marks cty.ValueMarks) bool {
 	return false
 }
 
-// force is the value of an attribute, evaluated now if it was not before.
+// force returns the value of an attribute, evaluated now if it was not before.
 func (e *evaluator) force(t *thunk) cty.Value {
 	switch t.status {
 	case done:
@@ -172,7 +172,7 @@ func (e *evaluator) evaluate(t *thunk) cty.Value {
 	return e.conform(t, v)
 }
 
-// fallback is the value of what was not written.
+// fallback returns the value of what was not written.
 func (t *thunk) fallback() cty.Value {
 	switch {
 	case t.derive != nil:
@@ -183,7 +183,7 @@ func (t *thunk) fallback() cty.Value {
 	return t.row.value()
 }
 
-// eval is the value of an expression. Whatever it refers to is evaluated
+// eval returns the value of an expression. Whatever it refers to is evaluated
 // first; of collections referred to as a whole only what the result needs.
 func (e *evaluator) eval(x hcl.Expression, sc *scope) cty.Value {
 	refs := x.Variables()

@@ -69,7 +69,7 @@ type files struct {
 	size int
 }
 
-// text is the text of a file that was read, or nil.
+// text returns the text of a file that was read, or nil.
 func (f *files) text(name string) []byte {
 	if b, ok := f.named[name]; ok {
 		return b
@@ -111,7 +111,7 @@ func withoutPath(err error) error {
 // leftAside tells of a name that is hidden, or that an editor leaves behind.
 func leftAside(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") }
 
-// listed are the names in the folder, without those that editors leave behind.
+// listed returns the names in the folder, without those that editors leave behind.
 func (f *files) listed(suffixes ...string) ([]string, error) {
 	entries, err := fs.ReadDir(f.fsys, ".")
 	if err != nil {

@@ -53,7 +53,7 @@ func Format(name string, src []byte) ([]byte, diag.Diagnostics) {
 	return hclwrite.Format(file.Bytes()), nil
 }
 
-// unparsed is why a text cannot be parsed. Which variables are sensitive is not known here.
+// unparsed returns why a text cannot be parsed. Which variables are sensitive is not known here.
 func unparsed(name string, src []byte, diags hcl.Diagnostics) diag.Diagnostics {
 	var out diag.Diagnostics
 	covered := Cover(Options{}, name, src)

@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions are those of Terraform's names whose result depends on nothing but
+// functions returns those of Terraform's names whose result depends on nothing but
 // their arguments and the files of the folder.
 func (l *loader) functions(m *meter) map[string]function.Function {
 	f := map[string]function.Function{
@@ -77,7 +77,7 @@ var unavailable = map[string]string{
 	"rsadecrypt":    "keys do not belong into a configuration; give the secret in a sensitive variable",
 }
 
-// refusal is a function that only says why it is not there.
+// refusal returns a function that only says why it is not there.
 func refusal(name, why string) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true},

@@ -27,7 +27,7 @@ var (
 
 var errTooDeep = fmt.Errorf("the text is nested more than %d deep", maxDepth)
 
-// guarded is a decoding function that looks at its text before it decodes: what
+// guarded returns a decoding function that looks at its text before it decodes: what
 // a manifest from elsewhere can make of a few lines must not end the process.
 func guarded(decode function.Function, check func(text string) error) function.Function {
 	return function.New(&function.Spec{
@@ -60,7 +60,7 @@ func checkYAML(text string) error {
 	return nil
 }
 
-// depthOf is how deep lists and maps are nested.
+// depthOf returns how deep lists and maps are nested.
 func depthOf(v any) int {
 	deepest := 0
 	switch v := v.(type) {

@@ -75,7 +75,7 @@ func (m *meter) exceeds(s size) (limit, bool) {
 	return 0, false
 }
 
-// knownOf are the arguments up to the first that is not known, or null.
+// knownOf returns the arguments up to the first that is not known, or null.
 func knownOf(args []cty.Value) []cty.Value {
 	out := make([]cty.Value, 0, len(args))
 	for _, v := range args {
@@ -88,7 +88,7 @@ func knownOf(args []cty.Value) []cty.Value {
 	return out
 }
 
-// textOf is an argument that is a text; empty where it is none or missing.
+// textOf returns an argument that is a text; empty where it is none or missing.
 func textOf(args []cty.Value, i int) string {
 	if i >= len(args) || args[i].Type() != cty.String {
 		return ""
@@ -96,7 +96,7 @@ func textOf(args []cty.Value, i int) string {
 	return args[i].AsString()
 }
 
-// lengthOf is how many elements a value has.
+// lengthOf returns how many elements a value has.
 func lengthOf(v cty.Value) float64 {
 	if v, _ = v.Unmark(); !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
 		return 0
@@ -104,7 +104,7 @@ func lengthOf(v cty.Value) float64 {
 	return float64(v.LengthInt())
 }
 
-// textIn is the length of all text in a value.
+// textIn returns the length of all text in a value.
 func textIn(v cty.Value) float64 {
 	w := weight{max: usualLimits}
 	_, _ = w.add(v, 0) // what is larger was refused as an argument
@@ -126,7 +126,7 @@ func sizeOfReplace(args []cty.Value) size {
 	return size{text: float64(len(s)) + count*(float64(len(with))-float64(len(old)))}
 }
 
-// expressionIn is the regular expression in /…/.
+// expressionIn returns the regular expression in /…/.
 func expressionIn(s string) (string, bool) {
 	if len(s) > 1 && strings.HasPrefix(s, "/") && strings.HasSuffix(s, "/") {
 		return s[1 : len(s)-1], true
@@ -246,7 +246,7 @@ func sizeOfText(args []cty.Value) size {
 	return out
 }
 
-// sizeOfDigits is what reading a long number takes: more than twice as much for twice
+// sizeOfDigits returns what reading a long number takes: more than twice as much for twice
 // the digits.
 func sizeOfDigits(args []cty.Value) size {
 	n := float64(len(textOf(args, 0)))
@@ -261,7 +261,7 @@ func sizeOfMatch(args []cty.Value) size {
 	return size{steps: lengthOf(args[1]) * lengthOf(args[2])}
 }
 
-// stepsOfMatching is what it takes to hold a text against a regular expression:
+// stepsOfMatching returns what it takes to hold a text against a regular expression:
 // in the worst case, each state at each byte.
 func stepsOfMatching(pattern, text string) float64 {
 	re, err := syntax.Parse(pattern, syntax.Perl)

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// jsonValue is the value of an expression in JSON: what the library makes of it, except
+// jsonValue returns the value of an expression in JSON: what the library makes of it, except
 // that the templates in its texts are metered.
 func (m *meter) jsonValue(x hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	m.spend(1, x.Range())

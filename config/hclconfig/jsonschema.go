@@ -35,7 +35,7 @@ func JSONSchema() ([]byte, error) {
 	}, "", " ")
 }
 
-// definition is a reference; a space in it is written as in an address.
+// definition returns a reference; a space in it is written as in an address.
 func definition(name string) string { return "#/definitions/" + strings.ReplaceAll(name, " ", "%20") }
 
 // define adds the body of a block, and those of the blocks inside of it.
@@ -46,7 +46,7 @@ func define(row *Block, path string, into object) {
 	}
 }
 
-// bodyOf is what stands between the braces of a block.
+// bodyOf returns what stands between the braces of a block.
 func bodyOf(row *Block, path string) object {
 	out := object{"type": "object"}
 	if row.Doc != "" {
@@ -85,7 +85,7 @@ func bodyOf(row *Block, path string) object {
 	return out
 }
 
-// occurrencesOf is a block, or several of it: an array, or with labels an object by label.
+// occurrencesOf returns a block, or several of it: an array, or with labels an object by label.
 func occurrencesOf(row *Block, body object) object {
 	most := 1
 	if row.Repeat {
@@ -106,7 +106,7 @@ func occurrencesOf(row *Block, body object) object {
 	return out
 }
 
-// manyOf is one of something or an array of it; most is 0 where there is no bound.
+// manyOf returns one of something or an array of it; most is 0 where there is no bound.
 func manyOf(one object, most int) object {
 	several := object{"type": "array", "items": one}
 	if most > 0 {
@@ -115,7 +115,7 @@ func manyOf(one object, most int) object {
 	return object{"anyOf": []any{one, several}}
 }
 
-// dynamicOf is a dynamic block that makes such blocks.
+// dynamicOf returns a dynamic block that makes such blocks.
 func dynamicOf(row *Block, body object) object {
 	properties := object{
 		"//":       object{"description": "A comment."},
@@ -131,7 +131,7 @@ func dynamicOf(row *Block, body object) object {
 	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// attributeOf is the value of an attribute.
+// attributeOf returns the value of an attribute.
 func attributeOf(a *Attribute) object {
 	if jsonTypes[a.Type.Name] == nil {
 		panic("internal error: the type " + a.Type.Name + " has no form in JSON")

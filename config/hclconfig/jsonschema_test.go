@@ -104,7 +104,7 @@ func TestJSONSchema(t *testing.T) {
 	}
 }
 
-// meaning is a model without places.
+// meaning returns a model without places.
 func meaning(t *testing.T, model []byte) any {
 	t.Helper()
 	var v any
@@ -210,7 +210,7 @@ func (w jsonWriter) body(b *hclsyntax.Body, row *hclconfig.Block) map[string]any
 	return out
 }
 
-// block is a block as an element of the array of those of its type.
+// block returns a block as an element of the array of those of its type.
 func (w jsonWriter) block(c *hclsyntax.Block, parent *hclconfig.Block) any {
 	find := func(name string) *hclconfig.Block {
 		for _, b := range parent.Blocks {
@@ -242,7 +242,7 @@ func (w jsonWriter) block(c *hclsyntax.Block, parent *hclconfig.Block) any {
 	return body
 }
 
-// static is what is not evaluated: a reference, or a list of them.
+// static returns what is not evaluated: a reference, or a list of them.
 func (w jsonWriter) static(x hclsyntax.Expression) any {
 	if list, ok := x.(*hclsyntax.TupleConsExpr); ok {
 		out := []any{}
@@ -278,7 +278,7 @@ func (w jsonWriter) value(x hclsyntax.Expression) any {
 	return escaped(out)
 }
 
-// escaped is a value in whose strings nothing is a template.
+// escaped returns a value in whose strings nothing is a template.
 func escaped(v any) any {
 	switch v := v.(type) {
 	case string:

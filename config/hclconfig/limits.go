@@ -100,7 +100,7 @@ func (m limits) detail(l limit) string {
 	return fmt.Sprintf("The configuration takes more than %s steps to evaluate, which is the limit; it is reached in this expression. Each element that a function looks at is a step, and each pass of a for is %d. Look for a for inside of a for, and compute in locals what is the same for all nodes.", grouped(m.steps), stepsOfPass)
 }
 
-// grouped is a number with commas between thousands.
+// grouped returns a number with commas between thousands.
 func grouped(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

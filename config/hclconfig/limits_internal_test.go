@@ -155,7 +155,7 @@ func loadWithin(max limits, files ...string) diag.Diagnostics {
 	return l.eval.diags
 }
 
-// configuration is the text of a bomb, and where its error is.
+// configuration returns the text of a bomb, and where its error is.
 func (b bomb) configuration() (files []string, file string, line int) {
 	value, last := b.value, "local.bomb"
 	file, line = "main.hcl", 8

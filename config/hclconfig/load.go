@@ -32,10 +32,10 @@ type Options struct {
 	ToolVersion string
 	// Ask is asked for required variables without a value; without it they are errors.
 	Ask func(Missing) (string, error)
-	// Destroy tells that nothing of the configuration is to be left: what it has to
+	// Destroy reports whether nothing of the configuration is to be left: what it has to
 	// fulfil to be made is not asked.
 	Destroy bool
-	// Generate tells that clusters which import blocks speak of need no block: it is
+	// Generate reports whether clusters which import blocks speak of need no block: it is
 	// going to be written.
 	Generate bool
 	// ReadFile reads a file of -var-file; os.ReadFile when nil.
@@ -49,7 +49,7 @@ type loader struct {
 	eval     *evaluator
 	declared map[string]*variable
 	missing  []*variable
-	// unread tells that a file of values could not be read.
+	// unread reports whether a file of values could not be read.
 	unread  bool
 	outputs []*template
 	// pending is what outputs are made of that only an apply can know, once it was asked for.
@@ -66,7 +66,7 @@ type loader struct {
 	// policed are the policy blocks, and settings the kubewright block.
 	policed  []*block
 	settings *block
-	// incomplete tells that mistakes kept nodes from being made, or their role
+	// incomplete reports whether mistakes kept nodes from being made, or their role
 	// or cluster from being known.
 	incomplete bool
 }

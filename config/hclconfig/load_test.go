@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// folder is a configuration in memory.
+// folder returns a configuration in memory.
 func folder(files ...string) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	for i := 0; i < len(files); i += 2 {
@@ -73,7 +73,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// told is all that findings say, each with its place and what it is about.
+// told returns all that findings say, each with its place and what it is about.
 func told(diags diag.Diagnostics) string {
 	var b strings.Builder
 	for _, d := range diags {

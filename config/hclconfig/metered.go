@@ -52,7 +52,7 @@ var listers = map[string]bool{
 	"setsubtract": true, "setunion": true, "tolist": true, "tomap": true, "toset": true,
 }
 
-// asCollection is a list in the place of a tuple, or a map in that of an object, whose
+// asCollection returns a list in the place of a tuple, or a map in that of an object, whose
 // elements are of one type: the library compares each with each to find that out.
 func asCollection(v cty.Value) cty.Value {
 	plain, marks := v.Unmark()
@@ -70,7 +70,7 @@ func asCollection(v cty.Value) cty.Value {
 	return cty.MapVal(plain.AsValueMap()).WithMarks(marks)
 }
 
-// elementTypes are the types of what is in a tuple or an object.
+// elementTypes returns the types of what is in a tuple or an object.
 func elementTypes(t cty.Type) []cty.Type {
 	switch {
 	case t.IsTupleType():
@@ -177,7 +177,7 @@ func (m *meter) unifies(t cty.Type, v cty.Value, at hcl.Range) *hcl.Diagnostic {
 	return m.guard(at, func() { m.unify(v, at) })
 }
 
-// comparisons are the steps of comparing the types of elements. Those of types that
+// comparisons returns the steps of comparing the types of elements. Those of types that
 // differ take more, and memory.
 func comparisons(t cty.Type) float64 {
 	if t.IsCollectionType() {
@@ -194,7 +194,7 @@ func comparisons(t cty.Type) float64 {
 	return steps + n*n/2
 }
 
-// metered is the expression with all that it costs counted. What is inside of it is
+// metered returns the expression with all that it costs counted. What is inside of it is
 // replaced in its place, once.
 func (m *meter) metered(x hclsyntax.Expression) hclsyntax.Expression {
 	if x, ok := x.(*metered); ok {
@@ -297,7 +297,7 @@ func (m *meter) inside(x hclsyntax.Expression) role {
 	return plain
 }
 
-// roleOfArguments is what a function does with its arguments.
+// roleOfArguments returns what a function does with its arguments.
 func roleOfArguments(function string) role {
 	switch {
 	case unifiers[function]:

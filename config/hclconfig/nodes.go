@@ -41,7 +41,7 @@ func newNodeSet(t *template) *nodeSet {
 	return set
 }
 
-// keys are the keys of for_each in order.
+// keys returns the keys of for_each in order.
 func (s *nodeSet) keys() []string {
 	var keys []string
 	for _, n := range s.nodes {
@@ -155,7 +155,7 @@ func (e *evaluator) checkForEach(t *thunk, v cty.Value, marks cty.ValueMarks) bo
 	return true
 }
 
-// referenceLabel is the label of a static reference such as cluster.prod; "" when it is none.
+// referenceLabel returns the label of a static reference such as cluster.prod; "" when it is none.
 func referenceLabel(x hcl.Expression, root string) string {
 	traversal, diags := hcl.AbsTraversalForExpr(x)
 	if diags.HasErrors() || len(traversal) != 2 || traversal.RootName() != root {

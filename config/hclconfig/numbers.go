@@ -26,7 +26,7 @@ const outOfRange = "Number out of range"
 
 var errOutOfRange = errors.New("a number is out of range: " + numberRange)
 
-// inRange tells that a number can be written out.
+// inRange reports whether a number can be written out.
 func inRange(n *big.Float) bool {
 	if n.IsInf() {
 		return false
@@ -65,7 +65,7 @@ func literalInRange(text string) bool {
 	return err == nil && inRange(n)
 }
 
-// ofRange is a function that fails in the place of a number out of range, so that
+// ofRange returns a function that fails in the place of a number out of range, so that
 // nothing is made of that.
 func ofRange(f function.Function) function.Function {
 	return function.New(&function.Spec{
@@ -81,7 +81,7 @@ func ofRange(f function.Function) function.Function {
 	})
 }
 
-// ranged is a value of an expression, or a failed one where a number in it cannot be
+// ranged returns a value of an expression, or a failed one where a number in it cannot be
 // written out.
 func (e *evaluator) ranged(x hcl.Expression, v cty.Value) cty.Value {
 	if numbersInRange(v) {

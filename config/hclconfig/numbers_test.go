@@ -55,7 +55,7 @@ func TestNumberOutOfRange(t *testing.T) {
 	}
 }
 
-// lineStart is where a line begins.
+// lineStart returns where a line begins.
 func lineStart(text string, line int) int {
 	at := 0
 	for range line - 1 {

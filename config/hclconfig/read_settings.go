@@ -18,7 +18,7 @@ type Settings struct {
 	// Backend is nil for a file beside the configuration, and Encryption without its block.
 	Backend    *config.Backend
 	Encryption *config.Encryption
-	// Whole tells that every file could be parsed. A folder that is not there, or
+	// Whole reports whether every file could be parsed. A folder that is not there, or
 	// without configuration, is whole.
 	Whole bool
 	// Misplaced is what is wrong with the backend block, Wrong what is wrong with all of

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Reference is the reference documentation of the language, as Markdown: the
+// Reference returns the reference documentation of the language, as Markdown: the
 // first part of docs/reference.md.
 func Reference() string {
 	var b strings.Builder
@@ -91,7 +91,7 @@ func referenceLimits() string {
 	return b.String()
 }
 
-// functionNames are the functions that can be called.
+// functionNames returns the functions that can be called.
 func functionNames() []string {
 	all := (&loader{}).functions(newMeter())
 	for name := range unavailable {
@@ -157,7 +157,7 @@ func writeAttribute(b *strings.Builder, a *Attribute) {
 	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", a.Name, a.Type.Name, a.DefaultText(), strings.ReplaceAll(doc, "|", "\\|"), a.Cost)
 }
 
-// DefaultText is the default of an attribute in words, as Markdown.
+// DefaultText returns the default of an attribute in words, as Markdown.
 func (a *Attribute) DefaultText() string {
 	switch x := a.Default.(type) {
 	case nil:

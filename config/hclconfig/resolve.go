@@ -138,7 +138,7 @@ func (e *evaluator) resolvePath(b *block, ref hcl.Traversal, i int) bool {
 	return false
 }
 
-// referable are the names that other expressions can use.
+// referable returns the names that other expressions can use.
 func (b *block) referable() []string {
 	var names []string
 	for _, a := range b.row.Attributes {

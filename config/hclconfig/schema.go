@@ -94,7 +94,7 @@ type Block struct {
 	Variants []*Block
 }
 
-// Schema is the whole language: the blocks that may stand in a file.
+// Schema returns the whole language: the blocks that may stand in a file.
 func Schema() *Block { return root }
 
 // attribute finds the row of an attribute, or nil.
@@ -127,7 +127,7 @@ func (b *Block) variant(label string) *Block {
 // single tells a block of which there can be one: its attributes can be referred to.
 func (b *Block) single() bool { return b.Label == "" && !b.Repeat }
 
-// value is the default as a value of the type; null without one.
+// value returns the default as a value of the type; null without one.
 func (a *Attribute) value() cty.Value {
 	if a.Default == nil {
 		return cty.NullVal(a.Type.cty)

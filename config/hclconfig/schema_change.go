@@ -1,6 +1,6 @@
 package hclconfig
 
-// conditionRows are the attributes of every block that holds a condition.
+// conditionRows returns the attributes of every block that holds a condition.
 func conditionRows(condition, message string) []Attribute {
 	return []Attribute{
 		{Name: "condition", Type: typeBool, Required: true, Cost: CostNone, Doc: condition},
@@ -8,7 +8,7 @@ func conditionRows(condition, message string) []Attribute {
 	}
 }
 
-// lifecycleBlock is that of clusters and nodes.
+// lifecycleBlock returns that of clusters and nodes.
 func lifecycleBlock(ignored string) *Block {
 	return &Block{
 		Name: "lifecycle", Doc: "What changes may do to it.",

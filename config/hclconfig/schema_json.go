@@ -46,7 +46,7 @@ type parameterJSON struct {
 	Type string `json:"type"`
 }
 
-// SchemaJSON is the language for editors and other programs: the schema table,
+// SchemaJSON returns the language for editors and other programs: the schema table,
 // and the functions that expressions can call.
 func SchemaJSON() ([]byte, error) {
 	return json.MarshalIndent(struct {
@@ -87,7 +87,7 @@ func jsonFunctions() []functionJSON {
 	return out
 }
 
-// parameterType is a type as a user writes it; that of an expression which the
+// parameterType returns a type as a user writes it; that of an expression which the
 // function evaluates itself, as try does, is any.
 func parameterType(t cty.Type) string {
 	if t.IsCapsuleType() {

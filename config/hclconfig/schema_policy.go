@@ -63,7 +63,7 @@ func (e *evaluator) quoted(b *block) bool {
 	return ok
 }
 
-// policies are the policy blocks, in the order of their names.
+// policies returns the policy blocks, in the order of their names.
 func (l *loader) policies() []config.Policy {
 	var out []config.Policy
 	e := l.eval

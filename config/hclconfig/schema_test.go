@@ -83,7 +83,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// lastTwo is the name of an attribute with its block: many blocks share rows.
+// lastTwo returns the name of an attribute with its block: many blocks share rows.
 func lastTwo(path string) string {
 	parts := strings.Split(path, ".")
 	return strings.Join(parts[max(0, len(parts)-2):], ".")

@@ -33,7 +33,7 @@ func (l *loader) checkVersion(b *block) {
 	}
 }
 
-// encryption is the block of that name in the kubewright block; nil without one.
+// encryption returns the block of that name in the kubewright block; nil without one.
 func (e *evaluator) encryption(settings *block) *config.Encryption {
 	if settings == nil {
 		return nil

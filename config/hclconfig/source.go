@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// source is a range of hcl's as a place of ours.
+// source returns a range of hcl's as a place of ours.
 func source(r hcl.Range) state.Source {
 	return state.Source{
 		File: r.Filename, Line: r.Start.Line, Column: r.Start.Column,

@@ -39,7 +39,7 @@ func testCA(t *testing.T) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// withCA is a folder with ca.crt and ca.key added.
+// withCA returns a folder with ca.crt and ca.key added.
 func withCA(t *testing.T, dir string) fstest.MapFS {
 	t.Helper()
 	fsys := fstest.MapFS{}

@@ -72,7 +72,7 @@ func (e *evaluator) declare(t *template) *variable {
 	return v
 }
 
-// declaredDefault is the default of a variable, which is a constant.
+// declaredDefault returns the default of a variable, which is a constant.
 func (e *evaluator) declaredDefault(v *variable, a *hcl.Attribute) cty.Value {
 	if refs := a.Expr.Variables(); len(refs) > 0 {
 		e.errorAt(refs[0].SourceRange(), "Variables not allowed", "The default of a variable is a constant. Use a locals block for what is made of other values.")
@@ -111,7 +111,7 @@ func (v *variable) convert(value cty.Value) (cty.Value, error) {
 	return value, err
 }
 
-// unfit is why a value does not convert. Of what is sensitive not even keys are told.
+// unfit returns why a value does not convert. Of what is sensitive not even keys are told.
 func (v *variable) unfit(err error) string {
 	if v.sensitive && !v.typ.IsPrimitiveType() && !errors.Is(err, errOutOfRange) {
 		return "it is not of the type " + typeName(v.typ)
@@ -188,7 +188,7 @@ func (l *loader) unreadVariables() {
 	}
 }
 
-// variableFiles are those that are read without being named, in their order.
+// variableFiles returns those that are read without being named, in their order.
 func variableFiles(names []string) []string {
 	var out []string
 	for _, fixed := range []string{"kubewright.kwvars", "kubewright.kwvars.json"} {
@@ -272,7 +272,7 @@ func (l *loader) assign(values map[string]given) {
 	}
 }
 
-// valueOf is the value of a variable, or a failed one with an error.
+// valueOf returns the value of a variable, or a failed one with an error.
 func (l *loader) valueOf(v *variable, values map[string]given) cty.Value {
 	g, ok := values[v.name]
 	if !ok {

@@ -27,7 +27,7 @@ node "n" {
 }
 `
 
-// output is the value of an output as JSON.
+// output returns the value of an output as JSON.
 func output(t *testing.T, c *config.Config, name string) string {
 	t.Helper()
 	for _, o := range c.Outputs {

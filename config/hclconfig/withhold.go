@@ -37,7 +37,7 @@ func secretsBehind(d *hcl.Diagnostic, whole hcl.Expression) []string {
 	return slices.Compact(sorted(out))
 }
 
-// partsOf are the expressions whose values what is said of a failure may quote: that
+// partsOf returns the expressions whose values what is said of a failure may quote: that
 // which failed, the call around it, and what each for and splat around it goes through.
 func partsOf(d *hcl.Diagnostic, whole hcl.Expression) []hcl.Expression {
 	var parts []hcl.Expression
@@ -147,7 +147,7 @@ func withoutQuotes(d *diag.Diagnostic, shown, hidden string) {
 	}
 }
 
-// parted are the lines that a finding is about: what is shown of them, and what is not.
+// parted returns the lines that a finding is about: what is shown of them, and what is not.
 func parted(d *diag.Diagnostic, text, covered []byte) (shown, hidden string) {
 	var s, h strings.Builder
 	line := 1

@@ -17,7 +17,7 @@ func leaks(said string) bool {
 	return strings.Contains(strings.ToLower(said), "c4nary") || strings.Contains(said, "QzRuYXJ5") || strings.Contains(strings.ToLower(said), "yran4c")
 }
 
-// findings are all that is said of findings, excerpts too.
+// findings returns all that is said of findings, excerpts too.
 func findings(o hclconfig.Options, diags diag.Diagnostics, files ...string) string {
 	var b strings.Builder
 	for _, d := range diags {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Write is a configuration as a person would have written it: what is a default
+// Write returns a configuration as a person would have written it: what is a default
 // is left out, and nodes that are alike are one block with for_each. It is for
 // configurations that were read off a running cluster, and writes what can be
 // seen there: not variables, conditions, addons, tokens or anything secret. Of
@@ -57,7 +57,7 @@ func WriteBeside(c, there *config.Config, shared config.Connection) []byte {
 	return file.bytes()
 }
 
-// bytes is a whole file.
+// bytes returns a whole file.
 func (t *text) bytes() []byte {
 	out := hclwrite.NewEmptyFile()
 	t.emit(out.Body())
@@ -138,7 +138,7 @@ func (t *text) tree(name string, v state.Value) {
 	}
 }
 
-// fromState is the way back from toState.
+// fromState returns the way back from toState.
 func fromState(v state.Value) cty.Value {
 	switch v.Kind() {
 	case state.KindBool:
@@ -212,7 +212,7 @@ func (t *text) block(name, label string) *text {
 	return b
 }
 
-// empty tells that nothing is to be written.
+// empty reports whether nothing is to be written.
 func (t *text) empty() bool {
 	if t.label != "" || len(t.attrs) > 0 {
 		return false
@@ -257,7 +257,7 @@ func (t *text) emit(body *hclwrite.Body) {
 	}
 }
 
-// short tells that a block is a name with one plain value, which fits into a line.
+// short reports whether a block is a name with one plain value, which fits into a line.
 func (t *text) short() bool {
 	if t.label == "" || len(t.blocks) > 0 || len(t.attrs) != 1 {
 		return false
@@ -266,7 +266,7 @@ func (t *text) short() bool {
 	return len(a.tokens) == 1 || a.tokens == nil && a.value.Type().IsPrimitiveType()
 }
 
-// oneLine is a block without the lines around its attribute.
+// oneLine returns a block without the lines around its attribute.
 func oneLine(b *hclwrite.Block) hclwrite.Tokens {
 	tokens := slices.DeleteFunc(b.BuildTokens(nil), func(t *hclwrite.Token) bool { return t.Type == hclsyntax.TokenNewline })
 	return append(tokens, &hclwrite.Token{Type: hclsyntax.TokenNewline, Bytes: []byte("\n")})

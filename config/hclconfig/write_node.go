@@ -17,7 +17,7 @@ import (
 // nodeText is the nodes of one block.
 type nodeText struct {
 	block string
-	// each tells that the block has for_each; otherwise it is one node.
+	// each reports whether the block has for_each; otherwise it is one node.
 	each  bool
 	nodes []*config.Node
 }
@@ -58,7 +58,7 @@ func alike(nodes []*config.Node, prefix string, taken map[string]bool) []nodeTex
 	return out
 }
 
-// blockName is the name of a set's block that has not its role's.
+// blockName returns the name of a set's block that has not its role's.
 func blockName(node string, several bool, role string) string {
 	if !several && hclsyntax.ValidIdentifier(node) {
 		return node
@@ -69,7 +69,7 @@ func blockName(node string, several bool, role string) string {
 	return role + "_2"
 }
 
-// free is the name, or one with a number that nobody has.
+// free returns the name, or one with a number that nobody has.
 func free(taken map[string]bool, name string) string {
 	base, _, _ := strings.Cut(name, "_2")
 	for i := 2; taken[name]; i++ {

@@ -25,7 +25,7 @@ var extensions = func() *runtime.Scheme {
 	return s
 }()
 
-// shapeOf is an empty object of one of Kubernetes' own kinds.
+// shapeOf returns an empty object of one of Kubernetes' own kinds.
 func shapeOf(kind schema.GroupVersionKind) (runtime.Object, error) {
 	if o, err := scheme.Scheme.New(kind); err == nil {
 		return o, nil
@@ -85,7 +85,7 @@ func Canonical(o state.Value) (Object, error) {
 	return out, nil
 }
 
-// respelled is what is given, in the words in which it is shown. An empty value that
+// respelled returns what is given, in the words in which it is shown. An empty value that
 // is not shown is noted; null is no value.
 func (o *Object) respelled(path string, given, shown state.Value) state.Value {
 	switch {

@@ -64,7 +64,7 @@ func (r *reader) addons() error {
 	return nil
 }
 
-// addonsVersion is the one of Kubernetes whose kubeadm wrote the addons, as kube-proxy's
+// addonsVersion returns the one of Kubernetes whose kubeadm wrote the addons, as kube-proxy's
 // image tells.
 func (r *reader) addonsVersion() string {
 	for _, c := range r.seen.Objects[proxyDaemons].Get("spec.template.spec.containers").AsList() {
@@ -75,7 +75,7 @@ func (r *reader) addonsVersion() string {
 	return r.stored
 }
 
-// objectPatch is the strategic merge patch that gives an object's leaves the
+// objectPatch returns the strategic merge patch that gives an object's leaves the
 // values that were seen; empty when they have them.
 func objectPatch(base, seen state.Value, typed any) (string, error) {
 	projected := project(base, seen)
@@ -105,7 +105,7 @@ func objectPatch(base, seen state.Value, typed any) (string, error) {
 // untouched are fields that stay as kubeadm has them, whatever was seen.
 var untouched = map[string]bool{"image": true, "replicas": true, "apiVersion": true, "kind": true}
 
-// project is the tree with the values that were seen of its leaves. What it does
+// project returns the tree with the values that were seen of its leaves. What it does
 // not speak of is not looked at: the server fills in much, and others more.
 func project(base, seen state.Value) state.Value {
 	switch {

@@ -119,7 +119,7 @@ func (x *returning) reload(c *config.Config) *config.Config {
 	return loaded
 }
 
-// node is the one of that name.
+// node returns the one of that name.
 func (x *returning) node(c *config.Config, name string) *config.Node {
 	x.t.Helper()
 	i := slices.IndexFunc(c.Nodes, func(n *config.Node) bool {
@@ -131,7 +131,7 @@ func (x *returning) node(c *config.Config, name string) *config.Node {
 	return c.Nodes[i]
 }
 
-// host is a host of the case as it would be read.
+// host returns a host of the case as it would be read.
 func (x *returning) host(h kubeadmtest.Host, files *kubeadmtest.HostFiles) adopt.Host {
 	in := kubeadm.Input{Cluster: x.c.Cluster, Node: h.Node, NodeName: h.Name(), Facts: &h.Facts}
 	marks := kubeadm.NodeMarks(in)
@@ -242,7 +242,7 @@ func (x *returning) part(what string, got, want state.Value) {
 	}
 }
 
-// documents is an object with the YAML inside it parsed.
+// documents returns an object with the YAML inside it parsed.
 func documents(o state.Value) any {
 	plain, _ := o.Go().(map[string]any)
 	content, _ := json.Marshal(plain)

@@ -39,7 +39,7 @@ func (r *reader) authorities() ([]string, error) {
 	return keyless, nil
 }
 
-// hasKey tells that a control plane has a CA's key.
+// hasKey reports whether a control plane has a CA's key.
 func (r *reader) hasKey(base string) bool {
 	for _, p := range r.planes() {
 		if p.host.Files[base+".key"].Exists {

@@ -65,7 +65,7 @@ func (l *commandLine) insert(i int, word string) {
 	l.words = slices.Insert(l.words, i, word)
 }
 
-// commandPatch are the operations that turn one command line into another: first what
+// commandPatch returns the operations that turn one command line into another: first what
 // has another value, then what is gone, from behind, then what is new, place by place.
 // Founding arguments stay where they are. false where another program is called: that
 // is another command line.
@@ -103,7 +103,7 @@ func commandPatch(from, to []string, own func(word string) bool) ([]operation, b
 	return l.operations, true
 }
 
-// foundedAs is a command line with the founding arguments that another one has, where it
+// foundedAs returns a command line with the founding arguments that another one has, where it
 // has some of these names, and without others.
 func foundedAs(from, to []string) []string {
 	var out []string
@@ -117,7 +117,7 @@ func foundedAs(from, to []string) []string {
 	return out
 }
 
-// paired are the places that the words of a command line have in another one, in rising
+// paired returns the places that the words of a command line have in another one, in rising
 // order: a word's own or, where it is not there, that of another value of the argument.
 // -1 is none.
 func paired(from, to []string) []int {

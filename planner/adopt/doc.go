@@ -50,7 +50,7 @@ type Host struct {
 	Node  state.NodeReport
 }
 
-// Role is what the node does: a control plane has an API server.
+// Role returns what the node does: a control plane has an API server.
 func (h *Host) Role() config.Role {
 	if h.Files[manifest("kube-apiserver")].Exists {
 		return config.ControlPlane
@@ -61,7 +61,7 @@ func (h *Host) Role() config.Role {
 // Found is what a running cluster amounts to.
 type Found struct {
 	Config *config.Config
-	// ExternalCA tells that no control plane has the key of the cluster's CA.
+	// ExternalCA reports whether no control plane has the key of the cluster's CA.
 	ExternalCA bool
 	// Keyless are the common names of all CAs whose key no control plane has.
 	Keyless []string
@@ -84,7 +84,7 @@ func manifest(component string) string { return "/etc/kubernetes/manifests/" + c
 // AdminConf is the administrator's kubeconfig, by which the API is read.
 const AdminConf = "/etc/kubernetes/admin.conf"
 
-// Query is what has to be read on a host to know whether it belongs to a
+// Query returns what has to be read on a host to know whether it belongs to a
 // cluster, and how it departs from the others. Content of keys is never asked for.
 func Query() state.Query {
 	q := state.Query{Secrets: []string{AdminConf}}
@@ -110,7 +110,7 @@ var (
 	proxyConfig   = system("ConfigMap", "kube-proxy")
 )
 
-// Objects are what has to be read from the API.
+// Objects returns what has to be read from the API.
 func Objects() []state.ObjectRef {
 	return []state.ObjectRef{clusterConfig, sharedKubelet, proxyConfig, dnsDeployment, proxyDaemons}
 }
@@ -167,7 +167,7 @@ func Read(s Seen) (*Found, error) {
 	return &Found{Config: &config.Config{Clusters: []*config.Cluster{c}, Nodes: r.nodes}, ExternalCA: r.externalCA, Keyless: keyless, Taints: r.unsaidTaints()}, nil
 }
 
-// node is a node of which nothing but its host is known.
+// node returns a node of which nothing but its host is known.
 func (r *reader) node(h *Host) *config.Node {
 	n := config.NewNode(h.Target, r.seen.Label, h.Role(), h.Addresses[0])
 	if h.Name != h.Facts.Hostname {
@@ -196,7 +196,7 @@ func (r *reader) planes() []plane {
 	return out
 }
 
-// input is a node as it is rendered with what is known until now.
+// input returns a node as it is rendered with what is known until now.
 func (r *reader) input(n *config.Node, h *Host) kubeadm.Input {
 	return kubeadm.Input{
 		Cluster: r.cluster, Node: n, NodeName: h.Name, Facts: &h.Facts, ExternalCA: r.externalCA,

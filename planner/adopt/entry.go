@@ -33,7 +33,7 @@ func Entry(name string, r *state.Report) *diag.Diagnostic {
 
 const kubeletConf = "/etc/kubernetes/kubelet.conf"
 
-// Label is a name for the cluster's block: its own, as far as that can be one.
+// Label returns a name for the cluster's block: its own, as far as that can be one.
 func Label(objects map[state.ObjectRef]state.Value) string {
 	name := kubeadm.ReadDocument(objects[clusterConfig], "ClusterConfiguration").Get("clusterName").AsString()
 	label := strings.Map(func(r rune) rune {

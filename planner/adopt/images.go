@@ -28,7 +28,7 @@ func (r *reader) version() {
 	}
 }
 
-// release is the version of Kubernetes that an image is of; empty where its tag says none.
+// release returns the version of Kubernetes that an image is of; empty where its tag says none.
 func release(image string) string {
 	version := strings.TrimPrefix(image[strings.LastIndexByte(image, ':')+1:], "v")
 	if config.MinorOf(version) == 0 {
@@ -37,7 +37,7 @@ func release(image string) string {
 	return version
 }
 
-// written is an input as kubeadm of a version had it that wrote what is there. While an
+// written returns an input as kubeadm of a version had it that wrote what is there. While an
 // upgrade is under way not all is of the cluster's version, and what another version
 // writes otherwise is nobody's wish.
 func written(in kubeadm.Input, version string) kubeadm.Input {
@@ -92,7 +92,7 @@ func (r *reader) repository() {
 	}
 }
 
-// image is the one that the manifest of a component has; empty when there is none.
+// image returns the one that the manifest of a component has; empty when there is none.
 func (h *Host) image(component string) string {
 	pod, _ := h.pod(component)
 	return pod.Get("image").AsString()

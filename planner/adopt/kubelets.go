@@ -36,7 +36,7 @@ func (r *reader) socket(n *config.Node, h *Host) {
 	}
 }
 
-// args are the flags in kubeadm-flags.env.
+// args returns the flags in kubeadm-flags.env.
 func (h *Host) args() []state.Arg {
 	f := h.Files[kubeletFlags]
 	if !f.Exists {
@@ -49,7 +49,7 @@ func (h *Host) args() []state.Arg {
 	return v.Get("args").AsArgs()
 }
 
-// flag is the last value of a flag; empty without one.
+// flag returns the last value of a flag; empty without one.
 func (h *Host) flag(name string) string {
 	for _, a := range slices.Backward(h.args()) {
 		if a.Name == name {
@@ -93,7 +93,7 @@ func (r *reader) flags(n *config.Node, h *Host) {
 	}
 }
 
-// pauseImage tells that an argument is kubeadm's own: until 1.34 it told kubelets the image
+// pauseImage reports whether an argument is kubeadm's own: until 1.34 it told kubelets the image
 // of sandboxes that was the one when they joined, and later versions of it left that as it
 // was. Kubelets of 1.35 do not know the argument.
 func (r *reader) pauseImage(a state.Arg) bool {
@@ -101,7 +101,7 @@ func (r *reader) pauseImage(a state.Arg) bool {
 	return a.Name == "pod-infra-container-image" && slices.Contains([]string{r.cluster.ImageRepository, config.DefaultImageRepository, "k8s.gcr.io"}, repository)
 }
 
-// flaggedTaints are those that a worker registered with and still has. nil when
+// flaggedTaints returns those that a worker registered with and still has. nil when
 // one of them is gone: then they are no more than a flag.
 func flaggedTaints(h *Host) []state.Taint {
 	text := h.flag("register-with-taints")
@@ -121,7 +121,7 @@ func flaggedTaints(h *Host) []state.Taint {
 	return out
 }
 
-// unsaidTaints are the taints of workers that their blocks do not have.
+// unsaidTaints returns the taints of workers that their blocks do not have.
 func (r *reader) unsaidTaints() []string {
 	var out []string
 	for i, n := range r.nodes {

@@ -31,7 +31,7 @@ func (r *reader) staticPods() error {
 	return nil
 }
 
-// render is a manifest as kubeadm of its component's version would write it.
+// render returns a manifest as kubeadm of its component's version would write it.
 func (r *reader) render(p plane, component string) ([]byte, error) {
 	in := r.input(p.node, p.host)
 	if component == "etcd" {
@@ -40,7 +40,7 @@ func (r *reader) render(p plane, component string) ([]byte, error) {
 	return kubeadm.StaticPod(written(in, release(p.host.image(component))), component)
 }
 
-// patches are those that make of the rendered manifest the one that is there.
+// patches returns those that make of the rendered manifest the one that is there.
 func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 	text, err := r.render(p, component)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 	return append(out, config.Patch{Target: component, Type: config.DefaultPatchType, Content: rest}), nil
 }
 
-// strategic is the strategic merge patch between two pods as YAML; empty when
+// strategic returns the strategic merge patch between two pods as YAML; empty when
 // they are the same.
 func strategic(base, seen *corev1.Pod) (string, error) {
 	from, err := json.Marshal(base)
@@ -108,7 +108,7 @@ func strategic(base, seen *corev1.Pod) (string, error) {
 	return string(text), err
 }
 
-// samePod tells that two manifests mean the same.
+// samePod reports whether two manifests mean the same.
 func samePod(a, b []byte) bool {
 	x, errX := kubeadm.StaticPodAttributes(a)
 	y, errY := kubeadm.StaticPodAttributes(b)

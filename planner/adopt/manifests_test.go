@@ -14,13 +14,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// made is what kubeadm 1.36.3 wrote for a case of the oracle.
+// made returns what kubeadm 1.36.3 wrote for a case of the oracle.
 func made(t *testing.T, name string) *returning {
 	t.Helper()
 	return madeBy(t, "1.36.3", name)
 }
 
-// madeBy is what kubeadm of a version did.
+// madeBy returns what kubeadm of a version did.
 func madeBy(t *testing.T, version, name string) *returning {
 	t.Helper()
 	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "kubeadm", "testdata", "oracle")).Read(version, name)
@@ -40,7 +40,7 @@ func (x *returning) edit(files *kubeadmtest.HostFiles, file, from, to string) {
 	files.Texts[file] = strings.ReplaceAll(files.Texts[file], from, to)
 }
 
-// read is what a cluster of these hosts amounts to, as it was written, and loaded again.
+// read returns what a cluster of these hosts amounts to, as it was written, and loaded again.
 func (x *returning) read(hosts ...adopt.Host) (string, *config.Config) {
 	x.t.Helper()
 	found, err := adopt.Read(adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: hosts})

@@ -70,7 +70,7 @@ func (r *reader) bindPort() error {
 	return nil
 }
 
-// inCommon is what all control planes have that have it. Where they differ, each is
+// inCommon returns what all control planes have that have it. Where they differ, each is
 // named with its own.
 func (r *reader) inCommon(own func(*Host) string) (value string, each []string) {
 	differ := false
@@ -91,7 +91,7 @@ func (r *reader) inCommon(own func(*Host) string) (value string, each []string) 
 // advertiseAnnotation is kubeadm's own record of an API server's address.
 const advertiseAnnotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 
-// Endpoint is the address of the API server on a control plane, HOST:PORT, as
+// Endpoint returns the address of the API server on a control plane, HOST:PORT, as
 // kubeadm noted it there; empty when there is none.
 func Endpoint(files map[string]state.FileReport) string {
 	h := Host{Files: files}
@@ -99,7 +99,7 @@ func Endpoint(files map[string]state.FileReport) string {
 	return api.Get("annotations").AsMap()[advertiseAnnotation].AsString()
 }
 
-// pod is the manifest of a component, parsed.
+// pod returns the manifest of a component, parsed.
 func (h *Host) pod(component string) (state.Value, bool) {
 	f := h.Files[manifest(component)]
 	if !f.Exists {
@@ -109,7 +109,7 @@ func (h *Host) pod(component string) (state.Value, bool) {
 	return v, err == nil
 }
 
-// startupTime is how long kubeadm would have waited for a component: a startup
+// startupTime returns how long kubeadm would have waited for a component: a startup
 // probe every ten seconds tries for that long.
 func startupTime(pod state.Value, byDefault time.Duration) time.Duration {
 	probe := pod.Get("probes.startup")
@@ -123,7 +123,7 @@ func startupTime(pod state.Value, byDefault time.Duration) time.Duration {
 	return asked
 }
 
-// proxyEnv are the variables for proxies that the API server, the controller manager and
+// proxyEnv returns the variables for proxies that the API server, the controller manager and
 // the scheduler have, and the configuration does not give them: kubeadm took them from its
 // own environment, and gives them to kube-proxy as well. An extra_env covers one of them.
 // What some of them lack somebody has written into manifests, for those alone.
@@ -241,7 +241,7 @@ func (r *reader) hoist() {
 	}
 }
 
-// owns tells that a text speaks of one control plane by its name, or by an address of
+// owns reports whether a text speaks of one control plane by its name, or by an address of
 // its own: what it says is nothing for others, and none for those that come.
 func (p plane) owns(text string) bool {
 	return slices.ContainsFunc(slices.Concat([]string{p.host.Name}, p.host.Addresses, p.host.Node.InternalIPs), func(word string) bool {
@@ -249,7 +249,7 @@ func (p plane) owns(text string) bool {
 	})
 }
 
-// planeTaints are a control plane's; nil for those that kubeadm sets.
+// planeTaints returns a control plane's; nil for those that kubeadm sets.
 func planeTaints(seen []state.Taint) []state.Taint {
 	out := []state.Taint{}
 	for _, t := range seen {
@@ -263,7 +263,7 @@ func planeTaints(seen []state.Taint) []state.Taint {
 	return out
 }
 
-// ofControllers tells that Kubernetes itself sets and removes a taint.
+// ofControllers reports whether Kubernetes itself sets and removes a taint.
 func ofControllers(key string) bool {
 	prefix, _, _ := strings.Cut(key, "/")
 	return prefix == "node.kubernetes.io" || prefix == "node.cloudprovider.kubernetes.io"
@@ -272,7 +272,7 @@ func ofControllers(key string) bool {
 // placed are labels of Kubernetes' own that people set by hand.
 var placed = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
 
-// ownLabels are the labels of a node that somebody gave it, besides kubeadm,
+// ownLabels returns the labels of a node that somebody gave it, besides kubeadm,
 // the kubelet and its flags.
 func ownLabels(h *Host) map[string]string {
 	flags := map[string]string{}

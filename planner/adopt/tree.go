@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// over is what has to be laid over a tree to get what was seen, and the paths
+// over returns what has to be laid over a tree to get what was seen, and the paths
 // of what has to go from it: maps key by key, everything else as a whole.
 func over(base, seen state.Value) (add state.Value, gone [][]string) {
 	m := map[string]state.Value{}
@@ -38,7 +38,7 @@ func over(base, seen state.Value) (add state.Value, gone [][]string) {
 	return state.Map(m), gone
 }
 
-// empty tells that a value says no more than its absence.
+// empty reports whether a value says no more than its absence.
 func empty(v state.Value) bool {
 	switch v.Kind() {
 	case state.KindNull:
@@ -51,7 +51,7 @@ func empty(v state.Value) bool {
 	return false
 }
 
-// with is a tree with a value at a path.
+// with returns a tree with a value at a path.
 func with(v state.Value, path []string, value state.Value) state.Value {
 	if len(path) == 0 {
 		return value
@@ -64,7 +64,7 @@ func with(v state.Value, path []string, value state.Value) state.Value {
 	return state.Map(m)
 }
 
-// without is a tree without a key.
+// without returns a tree without a key.
 func without(v state.Value, key string) state.Value {
 	if _, there := v.AsMap()[key]; !there {
 		return v
@@ -77,7 +77,7 @@ func without(v state.Value, key string) state.Value {
 	return state.Map(m)
 }
 
-// nulls is the merge patch that takes the paths away.
+// nulls returns the merge patch that takes the paths away.
 func nulls(paths [][]string) state.Value {
 	out := state.Map(map[string]state.Value{})
 	for _, p := range paths {
@@ -86,7 +86,7 @@ func nulls(paths [][]string) state.Value {
 	return out
 }
 
-// same tells that a function has the same result for all elements.
+// same reports whether a function has the same result for all elements.
 func same[T any](list []T, value func(T) string) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(e T) bool { return value(e) != value(list[0]) })
 }

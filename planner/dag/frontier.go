@@ -32,7 +32,7 @@ const (
 	Skipped
 )
 
-// String is the name of the status, in lower case.
+// String returns the name of the status, in lower case.
 func (s Status) String() string {
 	return [...]string{"pending", "ready", "running", "done", "failed", "skipped"}[s]
 }
@@ -258,7 +258,7 @@ func (f *Frontier[K]) leave(key K, s Status) int {
 	return i
 }
 
-// Status is where the node stands. A node that is not there is Pending.
+// Status returns where the node stands. A node that is not there is Pending.
 func (f *Frontier[K]) Status(key K) Status {
 	i, ok := f.graph.index[key]
 	if !ok {
@@ -267,7 +267,7 @@ func (f *Frontier[K]) Status(key K) Status {
 	return f.nodes[i].status
 }
 
-// Cause is the node whose failure skipped this one, and whether it was skipped.
+// Cause returns the node whose failure skipped this one, and whether it was skipped.
 func (f *Frontier[K]) Cause(key K) (K, bool) {
 	if i, ok := f.graph.index[key]; ok && f.nodes[i].cause >= 0 {
 		return f.graph.keys[f.nodes[i].cause], true
@@ -276,7 +276,7 @@ func (f *Frontier[K]) Cause(key K) (K, bool) {
 	return none, false
 }
 
-// Count is the number of nodes with the status.
+// Count returns the number of nodes with the status.
 func (f *Frontier[K]) Count(s Status) int { return f.counts[s] }
 
 // Finished reports whether every node is done, failed or skipped.

@@ -66,7 +66,7 @@ func noRoom(c *topology.Cluster, p *planner.Plan) *diag.Diagnostic {
 		c.Label, strings.Join(nodes, ", "), strings.Join(budgets, "\n"), ends).At(pki.Place(c, "upgrade.drain")).For(c.Target)
 }
 
-// drained are the nodes of the cluster that a plan empties, in order.
+// drained returns the nodes of the cluster that a plan empties, in order.
 func drained(c *topology.Cluster, p *planner.Plan) []string {
 	var out []string
 	for _, s := range p.Steps {
@@ -88,7 +88,7 @@ type drainTarget struct {
 	labels map[string]string
 }
 
-// clusterTakers are the nodes that take pods while a plan is carried out and after it: those
+// clusterTakers returns the nodes that take pods while a plan is carried out and after it: those
 // that are there and do not leave for good, and those that join.
 func clusterTakers(c *topology.Cluster, p *planner.Plan) []drainTarget {
 	planned := map[state.Target]bool{}
@@ -122,7 +122,7 @@ func clusterTakers(c *topology.Cluster, p *planner.Plan) []drainTarget {
 	return slices.Collect(maps.Values(out))
 }
 
-// hasCapacity tells that another node than its own may take a pod. Whether it has space, and
+// hasCapacity reports whether another node than its own may take a pod. Whether it has space, and
 // what other pods have to say to it, is not known here.
 func hasCapacity(pod state.PodReport, takers []drainTarget) bool {
 	return slices.ContainsFunc(takers, func(t drainTarget) bool {
@@ -132,7 +132,7 @@ func hasCapacity(pod state.PodReport, takers []drainTarget) bool {
 	})
 }
 
-// wantedBy tells that the node is one that selectors want, of which one is enough.
+// wantedBy reports whether the node is one that selectors want, of which one is enough.
 func (t drainTarget) wantedBy(selectors []string) bool {
 	if len(selectors) == 0 || t.labels == nil {
 		return true
@@ -147,7 +147,7 @@ func (t drainTarget) wantedBy(selectors []string) bool {
 
 func keepsOut(t state.Taint) bool { return t.Effect == "NoSchedule" || t.Effect == "NoExecute" }
 
-// taintsAfter are a node's taints when the plan is done: those of the configuration, and
+// taintsAfter returns a node's taints when the plan is done: those of the configuration, and
 // those that others have set. What Kubernetes sets itself passes.
 func taintsAfter(n *topology.Node) []state.Taint {
 	out, ours := slices.Clone(WantedTaints(n)), map[string]state.Value{}

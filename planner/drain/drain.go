@@ -34,17 +34,17 @@ func Drain(c *topology.Cluster, node, purpose string) planner.Operations {
 	}
 }
 
-// PodsOf are the pods of a node that a drain looks at.
+// PodsOf returns the pods of a node that a drain looks at.
 func PodsOf(c *topology.Cluster, node string) []state.PodReport {
 	return slices.DeleteFunc(slices.Clone(c.Seen.Pods), func(p state.PodReport) bool { return p.Node != node })
 }
 
-// Evicted are the pods of a node that a drain evicts.
+// Evicted returns the pods of a node that a drain evicts.
 func Evicted(c *topology.Cluster, node string) []state.PodReport {
 	return slices.DeleteFunc(PodsOf(c, node), func(p state.PodReport) bool { return PassedOver(c, p) != "" })
 }
 
-// PassedOver is the option by which a drain leaves a pod where it is; empty for
+// PassedOver returns the option by which a drain leaves a pod where it is; empty for
 // one that it evicts.
 func PassedOver(c *topology.Cluster, p state.PodReport) string {
 	d := c.Upgrade.Drain
@@ -90,17 +90,17 @@ func Named(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport
 	return strings.Join(names, ", ")
 }
 
-// matters tells that a pod does not just start anew elsewhere: something is lost with
+// matters reports whether a pod does not just start anew elsewhere: something is lost with
 // it, or the drain has to wait for it.
 func matters(c *topology.Cluster, p state.PodReport) bool {
 	return !p.Finished && (p.Controller == "" || p.EmptyDir) || overdue(p, c.Fleet.ObservedAt) ||
 		!c.Upgrade.Drain.DisableEviction && slices.ContainsFunc(p.Budgets, func(b string) bool { return c.Seen.Budgets[b].Allowed == 0 })
 }
 
-// overdue tells that a pod terminates for longer than it was to.
+// overdue reports whether a pod terminates for longer than it was to.
 func overdue(p state.PodReport, now time.Time) bool { return !p.GoneBy.IsZero() && now.After(p.GoneBy) }
 
-// DrainedPods are all pods that a drain of a node looks at, as programs read them.
+// DrainedPods returns all pods that a drain of a node looks at, as programs read them.
 func DrainedPods(c *topology.Cluster, node string) []planner.DrainedPod {
 	var out []planner.DrainedPod
 	for _, p := range PodsOf(c, node) {
@@ -269,7 +269,7 @@ func neverAllows(name string, b state.BudgetReport) (why, todo string) {
 		"scale up what it protects, or change the budget"
 }
 
-// blockersOf are what stands against a drain of a node, which leaves for good or
+// blockersOf returns what stands against a drain of a node, which leaves for good or
 // comes back.
 func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers {
 	found := drainBlockers{}
@@ -317,7 +317,7 @@ func DrainStep(l topology.Departure) planner.Step {
 	}
 }
 
-// Concerns tells that a target is of the cluster, or leaves it.
+// Concerns reports whether a target is of the cluster, or leaves it.
 func Concerns(v *topology.Fleet, c *topology.Cluster, t state.Target) bool {
 	return v.ClusterOf(t) == c || slices.ContainsFunc(v.Departures(), func(l topology.Departure) bool { return l.Target == t && l.Cluster == c })
 }

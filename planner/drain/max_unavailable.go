@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TurnGates are the conditions of a step that empties a node for a new kubelet. Control
+// TurnGates returns the conditions of a step that empties a node for a new kubelet. Control
 // planes turn one at a time, and prove themselves by gates of their own.
 func TurnGates(n *topology.Node) []string {
 	if n.IsControlPlane() {
@@ -48,7 +48,7 @@ func CheckMaxUnavailable(v *topology.Fleet, s *planner.Step, nodes map[string]st
 		"Bring back what is not Ready (kubectl describe node), take it out of the configuration, or raise max_unavailable", p.MaxUnavailable, most, Names(without))
 }
 
-// unavailable tells that a node is there and not Ready, or is cordoned for an upgrade.
+// unavailable reports whether a node is there and not Ready, or is cordoned for an upgrade.
 func unavailable(n *topology.Node, nodes map[string]state.NodeReport) bool {
 	seen, there := nodes[n.NodeName]
 	return there && (!seen.Ready || seen.Unschedulable && seen.Annotations[planner.CordonAnnotation] == ForUpgrade)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Pools are those of the configuration, and behind them one without a name: the
+// Pools returns those of the configuration, and behind them one without a name: the
 // workers that none selects.
 func Pools(c *topology.Cluster) []*config.Pool {
 	var out []*config.Pool
@@ -36,7 +36,7 @@ func Members(c *topology.Cluster, pools []*config.Pool) map[*config.Pool][]*topo
 	return out
 }
 
-// poolOf is the first that selects a worker; the last one selects all.
+// poolOf returns the first that selects a worker; the last one selects all.
 func poolOf(pools []*config.Pool, n *topology.Node) *config.Pool {
 	return pools[slices.IndexFunc(pools, func(p *config.Pool) bool { return selects(p.Selector, nodeLabels(n)) })]
 }
@@ -46,7 +46,7 @@ func selects(selector string, of labels.Set) bool {
 	return err == nil && s.Matches(of) // validation has refused others
 }
 
-// nodeLabels are those that the Node has, and what the configuration says of them.
+// nodeLabels returns those that the Node has, and what the configuration says of them.
 func nodeLabels(n *topology.Node) labels.Set {
 	out := labels.Set{}
 	if n.Cluster.Report != nil {
@@ -56,7 +56,7 @@ func nodeLabels(n *topology.Node) labels.Set {
 	return out
 }
 
-// AtOnce is a number or percentage of nodes: of a percentage the whole ones, and
+// AtOnce returns a number or percentage of nodes: of a percentage the whole ones, and
 // one at least.
 func AtOnce(unavailable string, nodes int) int {
 	percent, isPercent := strings.CutSuffix(unavailable, "%")
@@ -88,10 +88,10 @@ func Names(nodes []*topology.Node) string {
 // ForUpgrade is what nodes are cordoned for.
 const ForUpgrade = "upgrade"
 
-// Cordoned tells that the node was cordoned for an upgrade, by an earlier apply.
+// Cordoned reports whether the node was cordoned for an upgrade, by an earlier apply.
 func Cordoned(n *topology.Node) bool { return cordonedFor(n, ForUpgrade) }
 
-// WasLeaving tells that the node was cordoned by an earlier apply to leave, and
+// WasLeaving reports whether the node was cordoned by an earlier apply to leave, and
 // that it stays after all.
 func WasLeaving(n *topology.Node) bool { return cordonedFor(n, ForLeaving) }
 

@@ -14,7 +14,7 @@ import (
 // taints and kubelet, and what lies on its host besides, go with it whatever they are
 // by then, and are no ground to review the plan again.
 
-// ResetPreconditions is what the reset of the departing node rests on.
+// ResetPreconditions returns what the reset of the departing node rests on.
 func ResetPreconditions(l topology.Departure) map[string]state.Value {
 	out := map[string]state.Value{}
 	r := l.Report
@@ -55,7 +55,7 @@ func membersSeen(c *topology.Cluster) []state.EtcdMember {
 	return c.Seen.Members
 }
 
-// drainPreconditions is what the drain of the departing node rests on beside its pods: a node that
+// drainPreconditions returns what the drain of the departing node rests on beside its pods: a node that
 // somebody has cordoned stays so where others let pods in again after a drain that fails.
 func drainPreconditions(l topology.Departure) map[string]state.Value {
 	if l.Cluster.Upgrade.Drain.StayCordoned {

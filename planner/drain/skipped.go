@@ -27,7 +27,7 @@ func Undrained(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// undrained tells that the node would be drained, and that somebody has left that out.
+// undrained reports whether the node would be drained, and that somebody has left that out.
 func undrained(l topology.Departure) bool {
 	return l.Cluster != nil && slices.Contains(l.Cluster.Fleet.Skipped, topology.DrainPhase) && len(DrainStep(l).Operations) > 0
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WantedTaints are those that kubewright sets.
+// WantedTaints returns those that kubewright sets.
 func WantedTaints(n *topology.Node) []state.Taint {
 	if n.IsControlPlane() {
 		return kubeadm.NodeMarks(n.Input()).Taints
@@ -14,7 +14,7 @@ func WantedTaints(n *topology.Node) []state.Taint {
 	return n.Taints
 }
 
-// MarkPhase is the phase that sets the node's taints.
+// MarkPhase returns the phase that sets the node's taints.
 func MarkPhase(n *topology.Node) string {
 	if n.IsControlPlane() {
 		return topology.MarkControlPlanePhase

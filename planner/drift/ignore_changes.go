@@ -38,7 +38,7 @@ func hasAddon(c *config.Cluster, name string) bool {
 	return slices.ContainsFunc(c.Addons, func(a *config.Addon) bool { return a.Name == name })
 }
 
-// OnceSet is an item as the state remembers it where a lifecycle leaves some of it to
+// OnceSet returns an item as the state remembers it where a lifecycle leaves some of it to
 // others: what is there as it is wanted, or else what was set before. What the
 // configuration says of it by now was never set, and nobody took it away.
 func OnceSet(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item {
@@ -78,7 +78,7 @@ func ignoredDrift(v *topology.Fleet, drift []planner.Change, desired, observed *
 	return out
 }
 
-// ignoresAny tells that a target has anything in ignore_changes, or its cluster has.
+// ignoresAny reports whether a target has anything in ignore_changes, or its cluster has.
 func ignoresAny(v *topology.Fleet, t state.Target) bool {
 	c := v.ClusterOf(t)
 	if c == nil {
@@ -88,7 +88,7 @@ func ignoresAny(v *topology.Fleet, t state.Target) bool {
 	return len(c.Lifecycle.IgnoreChanges) > 0 || n != nil && len(n.Lifecycle.IgnoreChanges) > 0
 }
 
-// AddressesOf are the items that change.
+// AddressesOf returns the items that change.
 func AddressesOf(changes []planner.Change) map[state.Address]bool {
 	out := map[state.Address]bool{}
 	for _, c := range changes {

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WithImplied is what is recorded with what the last apply has left without a word of it: a
+// WithImplied returns what is recorded with what the last apply has left without a word of it: a
 // kubelet whose version was seen in the API had a Node, and one whose certificate is
 // remembered could use that. It was somebody else who took it away.
 func WithImplied(v *topology.Fleet, desired *state.Snapshot) *state.Snapshot {

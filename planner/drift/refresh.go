@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Refresh is the plan that changes no host: it says what was changed outside.
+// Refresh returns the plan that changes no host: it says what was changed outside.
 func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Snapshot, options planner.Options) topology.Result {
 	header.RefreshOnly, header.Moved = true, v.Moved
 	options.Restrict(&header)
@@ -64,7 +64,7 @@ func say(v *topology.Fleet, c *planner.Change, desired, observed *state.Snapshot
 	}
 }
 
-// says tells that a place in the configuration is in the node's own block.
+// says reports whether a place in the configuration is in the node's own block.
 func says(n *topology.Node, at state.Source) bool {
 	for _, s := range n.Origins {
 		if s == at {
@@ -76,7 +76,7 @@ func says(n *topology.Node, at state.Source) bool {
 
 func ofTaints(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }
 
-// taintsLeft are those of the taints that are wanted of a node which it has, with the
+// taintsLeft returns those of the taints that are wanted of a node which it has, with the
 // values that they have. whole tells that only all of them together can be written: the
 // configuration has them as one list, or what is left of them is none, which on a control
 // plane has to be said.
@@ -91,7 +91,7 @@ func taintsLeft(n *topology.Node, want, have *state.Item) (left state.Value, who
 	return state.Map(m), listed || n.IsControlPlane() && len(m) == 0
 }
 
-// Drift is what somebody else has changed. What an apply has begun, and nobody has seen to
+// Drift returns what somebody else has changed. What an apply has begun, and nobody has seen to
 // be done, is its own doing: of what is not as it is wanted there the changes of the plan
 // speak, and a refresh-only plan names it as cut short.
 func Drift(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {
@@ -99,7 +99,7 @@ func Drift(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Chang
 	return slices.DeleteFunc(changed(v, desired, observed), func(c planner.Change) bool { return own(c.Address) })
 }
 
-// changed is what has changed since the last look that ended an apply. Of a node that
+// changed returns what has changed since the last look that ended an apply. Of a node that
 // leaves, now or in a later plan, it says nothing: not all of it was looked at, and its
 // reset takes everything away. Nor does it of what nobody wants any more and is let go
 // of: that was not looked for.
@@ -117,7 +117,7 @@ func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Cha
 	})
 }
 
-// Refreshed is what the state learns of a refresh-only plan: what drifted, as it
+// Refreshed returns what the state learns of a refresh-only plan: what drifted, as it
 // is. Of an item that is ours in part only that part is. A secret that somebody has
 // put elsewhere is recorded as it is shown, which is covered.
 func Refreshed(v *topology.Fleet, r topology.Result) state.Learned {
@@ -147,7 +147,7 @@ func Refreshed(v *topology.Fleet, r topology.Result) state.Learned {
 	return l
 }
 
-// ofOurs is what is at a path of an item that is ours in part, without what others have
+// ofOurs returns what is at a path of an item that is ours in part, without what others have
 // put into its lists: that is not remembered, and so never taken away. A document inside
 // it is ours whole.
 func ofOurs(was *state.Item, path []string, there state.Value) state.Value {

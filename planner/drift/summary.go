@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// standing are the clusters, their addons and the nodes that the state has, as a plan
+// standing returns the clusters, their addons and the nodes that the state has, as a plan
 // shows them that changes none of them but may be for their names in the state.
 func standing(v *topology.Fleet) []planner.ResourceChange {
 	var out []planner.ResourceChange

@@ -33,7 +33,7 @@ func unconfirmedBy(begun []state.Address) func(state.Address) bool {
 	}
 }
 
-// SeenDone are the steps that nobody had seen to be done and of which by now everything is
+// SeenDone returns the steps that nobody had seen to be done and of which by now everything is
 // as it is wanted. Of what could not be looked at nobody knows. What skip_phases leaves out
 // differs for as long as it does, and what is only forgotten does not: neither has to do
 // with what was begun.

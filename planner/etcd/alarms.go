@@ -53,7 +53,7 @@ func LostUnknownVoters(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// records tells that a member of etcd is on a node that the state knows.
+// records reports whether a member of etcd is on a node that the state knows.
 func records(v *topology.Fleet, m state.EtcdMember) bool {
 	if v.Recorded == nil {
 		return false

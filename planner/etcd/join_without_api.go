@@ -30,7 +30,7 @@ func JoinsWithoutAPI(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// joinersIn are the nodes whose members a plan adds to etcd, and whether it does
+// joinersIn returns the nodes whose members a plan adds to etcd, and whether it does
 // something on a control plane that has joined: that may bring the API back.
 func joinersIn(c *topology.Cluster, p *planner.Plan) (names []string, mends bool) {
 	for i := range p.Steps {

@@ -38,7 +38,7 @@ type memberStop struct {
 	step, operation int
 }
 
-// memberStops are where the plan stops members, in its order: they restart, or leave.
+// memberStops returns where the plan stops members, in its order: they restart, or leave.
 func memberStops(c *topology.Cluster, p *planner.Plan) []memberStop {
 	var out []memberStop
 	for i := range p.Steps {
@@ -58,7 +58,7 @@ func memberStops(c *topology.Cluster, p *planner.Plan) []memberStop {
 	return out
 }
 
-// clusterHeirs are the peer URLs of the voters beside one that a step stops: first who does not
+// clusterHeirs returns the peer URLs of the voters beside one that a step stops: first who does not
 // stop in what follows of the plan, then who stops last.
 func clusterHeirs(c *topology.Cluster, s *planner.Step, peerURL string, follows []memberStop) []string {
 	next := map[string]int{}

@@ -25,7 +25,7 @@ func MemberQuery(c *config.Cluster) state.Query {
 	}
 }
 
-// MemberDown tells that a host has the data of an etcd member that does not run, and
+// MemberDown reports whether a host has the data of an etcd member that does not run, and
 // does not start by itself either: its manifest is gone. Who starts it takes no
 // quorum from anybody, and may be the only one who can bring it back. Where the
 // control plane is the only one it need not be gone: nobody else counts on a member
@@ -35,7 +35,7 @@ func MemberDown(v *topology.Fleet, t state.Target, r *state.Report) bool {
 	return MemberExits(v, t, r) && (!r.Files[topology.Manifest("etcd")].Exists || onlyControlPlane(c, t))
 }
 
-// MemberExits tells that a host has the data of an etcd member that does not run, be it
+// MemberExits reports whether a host has the data of an etcd member that does not run, be it
 // that its manifest is one by which it exits again and again. Who has waited in vain
 // until it comes up by itself may write another one: without it there is no quorum that
 // could be lost, and of two members, or of three of which two are so, none comes back
@@ -63,7 +63,7 @@ func dataElsewhere(c *topology.Cluster, t state.Target, f state.FileReport) bool
 	return false
 }
 
-// onlyControlPlane tells that a cluster has no other control plane than this one, nor had
+// onlyControlPlane reports whether a cluster has no other control plane than this one, nor had
 // another one that is still to leave.
 func onlyControlPlane(c *topology.Cluster, t state.Target) bool {
 	planes := c.ControlPlanes()
@@ -71,7 +71,7 @@ func onlyControlPlane(c *topology.Cluster, t state.Target) bool {
 		!slices.ContainsFunc(c.Fleet.Departures(), func(l topology.Departure) bool { return l.Cluster == c && l.Role == string(config.ControlPlane) })
 }
 
-// StartsMember tells that what a step does to etcd is to start the member on its own
+// StartsMember reports whether what a step does to etcd is to start the member on its own
 // host where that is down, whatever other members do.
 func StartsMember(s *planner.Step, members []state.EtcdMember) bool {
 	return planner.RestartsMember(s) && !planner.ChangesMembers(s) && planner.AlarmsAllow(s, members) == nil

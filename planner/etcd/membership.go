@@ -95,7 +95,7 @@ func movedMembers(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// Known tells that a member of etcd is that of a node of the configuration, or of one
+// Known reports whether a member of etcd is that of a node of the configuration, or of one
 // that leaves.
 func Known(c *topology.Cluster, m state.EtcdMember) bool {
 	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) }) ||
@@ -112,7 +112,7 @@ func rejoins(n *topology.Node) string {
 		"Where an apply has begun to join it, take it out and join it anew with -" + topology.ReplaceFlag + "."
 }
 
-// UnlistedMember tells that the host of a node of ours holds the data of a member that the
+// UnlistedMember reports whether the host of a node of ours holds the data of a member that the
 // etcd which answers does not count.
 func UnlistedMember(n *topology.Node) bool {
 	c := n.Cluster
@@ -122,7 +122,7 @@ func UnlistedMember(n *topology.Node) bool {
 	return !slices.ContainsFunc(c.Report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) })
 }
 
-// EtcdOfBefore is the ID of the etcd that the state knows, when another one
+// EtcdOfBefore returns the ID of the etcd that the state knows, when another one
 // answers: a first member founds one by itself that comes back without its data.
 func EtcdOfBefore(c *topology.Cluster) string {
 	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
@@ -150,7 +150,7 @@ func refuseFoundedAgain(n *topology.Node, was string) *diag.Diagnostic {
 		strings.Join(topology.Sorted(founders), ","), n.Cluster.Report.EtcdClusterID, was, n.Target, n.Address, topology.AsFlags(n.Target, topology.ReplaceFlag)).At(n.Source).For(n.Target)
 }
 
-// EtcdUnobserved is why nobody knows who the members of etcd are, although the API
+// EtcdUnobserved returns why nobody knows who the members of etcd are, although the API
 // answers.
 func EtcdUnobserved(c *topology.Cluster) string {
 	return cmp.Or(c.Seen.EtcdUnobserved, "it named none")

@@ -62,7 +62,7 @@ func votersBefore(n *topology.Node, p *planner.Plan, s *planner.Step) []state.Et
 	return voters
 }
 
-// broughtBack tells that a plan takes a member out, or does anything on its host, which
+// broughtBack reports whether a plan takes a member out, or does anything on its host, which
 // may be what etcd needs to run there, and does not wait for a step before.
 func broughtBack(c *topology.Cluster, m state.EtcdMember, p *planner.Plan, s *planner.Step) bool {
 	behind := map[state.Address]bool{s.ID: true}

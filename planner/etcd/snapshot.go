@@ -98,7 +98,7 @@ func removesMember(op planner.Operation) bool {
 
 func RestoredFrom(n *topology.Node) string { return topology.RestoredFrom(n.Report) }
 
-// HoldsRestored tells that the data of the node's member is the one that was made of
+// HoldsRestored reports whether the data of the node's member is the one that was made of
 // the snapshot with the digest.
 func HoldsRestored(n *topology.Node, sha256 string) bool {
 	return sha256 != "" && strings.TrimSpace(string(n.Report.Files[observe.RestoredData(n)].Content)) == sha256

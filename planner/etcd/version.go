@@ -116,7 +116,7 @@ func etcdArgs(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// etcdTags are the tags of etcd's image in the versions that the cluster goes through.
+// etcdTags returns the tags of etcd's image in the versions that the cluster goes through.
 func etcdTags(c *topology.Cluster) []string {
 	var tags []string
 	for _, in := range etcdInputs(c) {
@@ -125,7 +125,7 @@ func etcdTags(c *topology.Cluster) []string {
 	return tags
 }
 
-// etcdInputs are what etcd is made of in these versions, the wanted one last.
+// etcdInputs returns what etcd is made of in these versions, the wanted one last.
 func etcdInputs(c *topology.Cluster) []kubeadm.Input {
 	wanted := c.ControlPlanes()[0].Input()
 	if c.Up == nil {
@@ -141,7 +141,7 @@ func etcdInputs(c *topology.Cluster) []kubeadm.Input {
 	return append(out, wanted)
 }
 
-// ReplacesEtcd tells that a node gets another version of etcd than its manifest has or,
+// ReplacesEtcd reports whether a node gets another version of etcd than its manifest has or,
 // where an apply was cut short when that was taken away, than the state remembers. The
 // same tag is the same version, wherever its image comes from; one that is no version
 // may be any. A member that etcd does not count yet replaces none.
@@ -167,7 +167,7 @@ func ReplacesEtcd(b *topology.Builder, n *topology.Node) bool {
 	})
 }
 
-// etcdRuns is the oldest version among the members that answer: by it etcd decides
+// etcdRuns returns the oldest version among the members that answer: by it etcd decides
 // which version the cluster has. False where none answers.
 func etcdRuns(c *topology.Cluster) (oldest planner.Release, seen bool) {
 	if c.Seen == nil {
@@ -181,7 +181,7 @@ func etcdRuns(c *topology.Cluster) (oldest planner.Release, seen bool) {
 	return oldest, seen
 }
 
-// stepsDownTo tells that etcd was told to step down to the minor of a release.
+// stepsDownTo reports whether etcd was told to step down to the minor of a release.
 func stepsDownTo(c *topology.Cluster, want planner.Release) bool {
 	for _, m := range c.Seen.Members {
 		if to, ok := planner.ParseRelease(m.DowngradeTo); ok && staticpod.OfMinor(to) == staticpod.OfMinor(want) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// MembershipChanges are the changes of the cluster's etcd membership in the order in which
+// MembershipChanges returns the changes of the cluster's etcd membership in the order in which
 // they are made. Dead members go first, because every other act needs a majority
 // of those that are left, and learners, because etcd has one at a time; then one is
 // promoted that an apply has left as a learner, and the dead are replaced. Then
@@ -115,7 +115,7 @@ func strayLearner(c *topology.Cluster, acts []planner.Act) *diag.Diagnostic {
 	return nil
 }
 
-// membersLeave tells that nodes with members of the cluster's etcd are to leave a
+// membersLeave reports whether nodes with members of the cluster's etcd are to leave a
 // cluster that stays.
 func membersLeave(c *topology.Cluster) bool {
 	return c.Etcd.External == nil && !c.Founding && len(c.Departing()) > 0
@@ -141,7 +141,7 @@ func DescribeChanges(c *topology.Cluster, acts []planner.Act) string {
 	return strings.Join(out, ", ")
 }
 
-// Walked is the sentence about acts: how many members there are after each.
+// Walked returns the sentence about acts: how many members there are after each.
 func Walked(c *topology.Cluster, acts []planner.Act) string {
 	sizes, err := planner.Walk(c.Seen.Members, acts)
 	if err != nil || len(sizes) != len(acts) {
@@ -214,7 +214,7 @@ func boolOrder(b bool) int {
 	return 0
 }
 
-// InOrder are the control planes, the primary first.
+// InOrder returns the control planes, the primary first.
 func InOrder(c *topology.Cluster) []*topology.Node {
 	out := slices.Clone(c.ControlPlanes())
 	slices.SortStableFunc(out, func(a, b *topology.Node) int {

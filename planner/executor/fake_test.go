@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// id is the address of a step of node n with the given phase.
+// id returns the address of a step of node n with the given phase.
 func id(phase string) state.Address {
 	return state.Address{Target: state.NodeTarget("n"), Phase: phase}
 }

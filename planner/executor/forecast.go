@@ -13,12 +13,12 @@ import (
 type Span struct {
 	Step           state.Address
 	Start, Seconds float64
-	// Known tells that an earlier apply says how long such a step takes; of one
+	// Known reports whether an earlier apply says how long such a step takes; of one
 	// that none tells of Seconds is 0.
 	Known bool
 }
 
-// End is when the step is over.
+// End returns when the step is over.
 func (s Span) End() float64 { return s.Start + s.Seconds }
 
 // Timeline is when the steps of a plan run, or have run.
@@ -74,7 +74,7 @@ func Forecast(plan *planner.Plan, durations map[string]float64, parallelism int)
 	}
 }
 
-// Timeline is when the steps of the run ran. Steps that never did are left out.
+// Timeline returns when the steps of the run ran. Steps that never did are left out.
 func (o *Outcome) Timeline(plan *planner.Plan) Timeline {
 	ran := *plan
 	ran.Steps = nil
@@ -90,7 +90,7 @@ func (o *Outcome) Timeline(plan *planner.Plan) Timeline {
 	return t
 }
 
-// nodesOf are the steps as a walk takes them.
+// nodesOf returns the steps as a walk takes them.
 func nodesOf(plan *planner.Plan, durations map[string]float64) []dag.Node[state.Address] {
 	nodes := make([]dag.Node[state.Address], len(plan.Steps))
 	for i := range plan.Steps {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// forked is a chain of two control planes under a limit, beside a longer and a
+// forked returns a chain of two control planes under a limit, beside a longer and a
 // shorter branch.
 func forked() *planner.Plan {
 	p := planOf(step("images", 0), limited(step("cp1", 0, "images"), "disruption"), limited(step("cp2", 0, "images"), "disruption"),

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// nextBeat is a channel that fires when the next running step is to be
+// nextBeat returns a channel that fires when the next running step is to be
 // reported again, and a function that frees it.
 func (x *execution) nextBeat() (<-chan time.Time, func()) {
 	var next time.Time

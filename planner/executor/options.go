@@ -95,9 +95,9 @@ type Outcome struct {
 	// Steps are in the order of the plan.
 	Steps   []StepOutcome
 	Seconds float64
-	// Stopped tells that steps were not started because the run was stopped.
+	// Stopped reports whether steps were not started because the run was stopped.
 	Stopped bool
-	// Overtaken tells that the run ended with a *StopError: another one has begun, or
+	// Overtaken reports whether the run ended with a *StopError: another one has begun, or
 	// was let in.
 	Overtaken bool
 

@@ -49,7 +49,7 @@ type execution struct {
 	interrupt, cancelled <-chan struct{}
 	// broken is why the journal cannot be trusted any more.
 	broken error
-	// overtaken tells that a *StopError came.
+	// overtaken reports whether a *StopError came.
 	overtaken bool
 	outputs   Outputs
 	seq       int64
@@ -289,7 +289,7 @@ func (x *execution) failed(t *tracked, err error) {
 	}
 }
 
-// mayStart tells whether a step that could start may, after what has failed.
+// mayStart reports whether a step that could start may, after what has failed.
 func (x *execution) mayStart(id state.Address) bool {
 	step := x.steps[id].step
 	return !x.finishing || x.begun[step.Target] || step.Finally

@@ -44,7 +44,7 @@ func lastArg(args []config.Arg, name string) (string, bool) {
 	return "", false
 }
 
-// keep is a command with other values of some arguments, where it has these.
+// keep returns a command with other values of some arguments, where it has these.
 func keep(command []string, args map[string][]string) []string {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		values, prefix := slices.Clone(args[name]), "--"+name+"="

@@ -31,10 +31,10 @@ type Certificate struct {
 	Validity  time.Duration
 }
 
-// IsCA tells that the certificate signs others.
+// IsCA reports whether the certificate signs others.
 func (c Certificate) IsCA() bool { return c.Base == c.CA }
 
-// ExtendedUsages are the usages "server auth" and "client auth" among all.
+// ExtendedUsages returns the usages "server auth" and "client auth" among all.
 func (c Certificate) ExtendedUsages() []string {
 	return slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return u != serverAuth && u != clientAuth })
 }
@@ -56,7 +56,7 @@ type KeyPair struct {
 	Algorithm string
 }
 
-// ServiceAccountKeys is the pair that signs and checks service accounts' tokens.
+// ServiceAccountKeys returns the pair that signs and checks service accounts' tokens.
 func ServiceAccountKeys(in Input) KeyPair {
 	v := in.view()
 	return KeyPair{Base: v.pki("sa"), Algorithm: v.algorithm()}
@@ -116,7 +116,7 @@ func (v *view) leaf(name, base, ca, commonName string, usages ...string) Certifi
 	}
 }
 
-// apiServerSANs are the names under which an API server is called.
+// apiServerSANs returns the names under which an API server is called.
 func (v *view) apiServerSANs() (dns, ips []string) {
 	names := []string{v.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + v.Network.DNSDomain}
 	names = append(names, indexedIP(v.Network.ServiceSubnet, 1), v.advertise)
@@ -126,7 +126,7 @@ func (v *view) apiServerSANs() (dns, ips []string) {
 	return splitSANs(append(names, v.APIServer.CertSANs...))
 }
 
-// etcdSANs are the names under which an etcd member is called.
+// etcdSANs returns the names under which an etcd member is called.
 func (v *view) etcdSANs(extra []string) (dns, ips []string) {
 	return splitSANs(append([]string{v.name, "localhost", v.advertise, "127.0.0.1", "::1"}, extra...))
 }

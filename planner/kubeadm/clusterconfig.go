@@ -99,7 +99,7 @@ type externalEtcd struct {
 	KeyFile       string   `json:"keyFile"`
 }
 
-// clusterConfiguration is what kubeadm of this version would store.
+// clusterConfiguration returns what kubeadm of this version would store.
 func (v *view) clusterConfiguration() clusterConfiguration {
 	return clusterConfiguration{
 		APIVersion: "kubeadm.k8s.io/v1beta4", Kind: "ClusterConfiguration",

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ReadClusterConfiguration is the way back from what the kubeadm-config
+// ReadClusterConfiguration returns the way back from what the kubeadm-config
 // ConfigMap holds to a cluster with that label: everything that kubeadm stores
 // there, and for the rest the defaults. What the hosts alone know (ports,
 // patches, timeouts, the proxies' environment) is not in it. A field that there is not
@@ -69,7 +69,7 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	return c, nil
 }
 
-// ShortestPath is a path on hosts as a configuration has it: kubeadm takes one with a
+// ShortestPath returns a path on hosts as a configuration has it: kubeadm takes one with a
 // slash at its end as well, and whoever writes files below it means the same.
 func ShortestPath(p string) string {
 	if !strings.HasPrefix(p, "/") {
@@ -147,14 +147,14 @@ func ReadDocument(object state.Value, key string) state.Value {
 	return v
 }
 
-// SharedKubeletConfig is the configuration of kubelets that kubeadm would keep in the
+// SharedKubeletConfig returns the configuration of kubelets that kubeadm would keep in the
 // cluster, as a document.
 func SharedKubeletConfig(in Input) (state.Value, error) {
 	o, err := in.view().kubeletConfigMap()
 	return ReadDocument(o.Object, "kubelet"), err
 }
 
-// SharedProxyConfig is that of kube-proxy.
+// SharedProxyConfig returns that of kube-proxy.
 func SharedProxyConfig(in Input) (state.Value, error) {
 	o, err := in.view().proxyConfigMap()
 	return ReadDocument(o.Object, "config.conf"), err

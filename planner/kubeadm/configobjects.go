@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// configObjects are those of upload-config, and the administrators' binding
+// configObjects returns those of upload-config, and the administrators' binding
 // that init makes before any of them.
 func (v *view) configObjects() ([]Object, error) {
 	kubelet, err := v.kubeletConfigMap()
@@ -75,7 +75,7 @@ func (v *view) tokenObjects() []Object {
 		subject("User", "system:anonymous"))...)
 }
 
-// clusterInfo is a kubeconfig with nothing but the cluster, whose name is
+// clusterInfo returns a kubeconfig with nothing but the cluster, whose name is
 // empty, as client-go writes it.
 func (v *view) clusterInfo() string {
 	return mustYAML(object{
@@ -97,7 +97,7 @@ type Marks struct {
 	Taints []state.Taint
 }
 
-// NodeMarks are the labels and taints of a control plane; a worker gets none
+// NodeMarks returns the labels and taints of a control plane; a worker gets none
 // (its taints are a flag of its kubelet). An empty list of taints is none, nil
 // is kubeadm's default.
 func NodeMarks(in Input) Marks {

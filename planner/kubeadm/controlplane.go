@@ -162,7 +162,7 @@ func (v *view) scheduler() corev1.Pod {
 	})
 }
 
-// kubeconfigArgs are those of a component that calls the API and elects a leader.
+// kubeconfigArgs returns those of a component that calls the API and elects a leader.
 func kubeconfigArgs(name string) []state.Arg {
 	path := kubernetesDir + "/" + name + ".conf"
 	return []state.Arg{

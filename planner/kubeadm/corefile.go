@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dnsConfig is the ConfigMap with CoreDNS's configuration. People write their stub
+// dnsConfig returns the ConfigMap with CoreDNS's configuration. People write their stub
 // domains and hosts into it, and kubeadm keeps a Corefile that is not one of its own.
 func (v *view) dnsConfig() Object {
 	domain := v.Network.DNSDomain
@@ -26,7 +26,7 @@ func corefile(domain string) string {
 	)
 }
 
-// formerCorefile is that of kubeadm before 1.32.
+// formerCorefile returns that of kubeadm before 1.32.
 func formerCorefile(domain string) string { return corefileOf(domain, "    cache 30") }
 
 func corefileOf(domain string, cache ...string) string {

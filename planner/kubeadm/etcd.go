@@ -116,7 +116,7 @@ func (v *view) etcdWatchArgs() []state.Arg {
 // renamedEtcdArgs is the first etcd that knows these names.
 const renamedEtcdArgs = "3.6.0"
 
-// EtcdTakesArgs tells whether the etcd of the image knows the arguments that it is given.
+// EtcdTakesArgs reports whether the etcd of the image knows the arguments that it is given.
 // What a tag that is no version knows is its owner's to say.
 func EtcdTakesArgs(in Input) bool {
 	v := in.view()
@@ -129,7 +129,7 @@ func atLeast(tag, than string) bool {
 	return err == nil && v.AtLeast(version.MustParseSemantic(than))
 }
 
-// NewerTag tells that a tag is that of a newer version than another. What is no version
+// NewerTag reports whether a tag is that of a newer version than another. What is no version
 // is neither newer nor older.
 func NewerTag(tag, than string) bool {
 	v, err := version.ParseSemantic(tag)
@@ -159,12 +159,12 @@ func (v *view) etcdProbe() probe {
 	return p
 }
 
-// ClientURL is where a member serves clients of other hosts.
+// ClientURL returns where a member serves clients of other hosts.
 func ClientURL(n *config.Node) string {
 	return httpsURL(n.AdvertiseAddress(), etcdClientPort)
 }
 
-// PeerURL is where a member serves its peers that has this address, however that is
+// PeerURL returns where a member serves its peers that has this address, however that is
 // written.
 func PeerURL(address string) string {
 	return httpsURL(state.CanonicalIP(address), etcdPeerPort)

@@ -22,7 +22,7 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// StaticPodHash is the hash by which the kubelet tells one version of a static
+// StaticPodHash returns the hash by which the kubelet tells one version of a static
 // pod from another: the mirror pod's annotation kubernetes.io/config.hash,
 // which is also its UID. It says of a pod which file it was made of, so a plan
 // can wait for exactly what it wrote.
@@ -50,7 +50,7 @@ func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) strin
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// podHash is how the kubelet of a minor hashes.
+// podHash returns how the kubelet of a minor hashes.
 func podHash(minor int) hash.Hash {
 	if minor == 34 {
 		return md5.New()

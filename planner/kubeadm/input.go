@@ -24,7 +24,7 @@ type Input struct {
 	// RunningKubelet is the version of the kubelet that runs on the node; empty
 	// takes the installed one's.
 	RunningKubelet string
-	// ExternalCA tells that no CA key lies in the cluster.
+	// ExternalCA reports whether no CA key lies in the cluster.
 	ExternalCA bool
 	// SigningCert and SigningKey are the files with which the controller manager
 	// signs; empty are the cluster's CA.
@@ -97,7 +97,7 @@ func (in Input) view() *view {
 	return v
 }
 
-// nodeName is the Kubernetes node name.
+// nodeName returns the Kubernetes node name.
 func (in Input) nodeName() string {
 	node := ""
 	if in.Node != nil {
@@ -106,7 +106,7 @@ func (in Input) nodeName() string {
 	return firstOf(in.NodeName, node, in.hostFacts().Hostname)
 }
 
-// hostFacts are what is known of the host: nothing before somebody has looked.
+// hostFacts returns what is known of the host: nothing before somebody has looked.
 func (in Input) hostFacts() state.Facts {
 	if in.Facts == nil {
 		return state.Facts{}
@@ -143,10 +143,10 @@ func fillDefaults(c *config.Cluster) {
 	c.KubeProxy.Disabled = c.KubeProxy.Disabled || c.Skips("addon/kube-proxy")
 }
 
-// controlPlane tells that the node is a control plane.
+// controlPlane reports whether the node is a control plane.
 func (v *view) controlPlane() bool { return v.node.Role == config.ControlPlane }
 
-// gate tells whether a feature gate of kubeadm is on.
+// gate reports whether a feature gate of kubeadm is on.
 func (v *view) gate(name string, byDefault bool) bool {
 	if on, ok := v.FeatureGates[name]; ok {
 		return on
@@ -154,7 +154,7 @@ func (v *view) gate(name string, byDefault bool) bool {
 	return byDefault
 }
 
-// algorithm is the keys' algorithm. The deprecated gate, where it is written at
+// algorithm returns the keys' algorithm. The deprecated gate, where it is written at
 // all, decides instead (until 1.36).
 func (v *view) algorithm() string {
 	on, written := v.FeatureGates["PublicKeysECDSA"]
@@ -170,10 +170,10 @@ func (v *view) algorithm() string {
 // pki joins a path below the certificates folder.
 func (v *view) pki(name string) string { return v.Certificates.Dir + "/" + name }
 
-// localURL is where this node's own API server answers.
+// localURL returns where this node's own API server answers.
 func (v *view) localURL() string { return httpsURL(v.advertise, v.BindPort) }
 
-// sharedURL is where any API server of the cluster answers.
+// sharedURL returns where any API server of the cluster answers.
 func (v *view) sharedURL() string {
 	if v.ControlPlaneEndpoint == "" {
 		return httpsURL(v.shared, v.BindPort)
@@ -181,7 +181,7 @@ func (v *view) sharedURL() string {
 	return "https://" + v.ControlPlaneEndpoint
 }
 
-// criSocket is the runtime's endpoint; the scheme is completed as kubeadm does.
+// criSocket returns the runtime's endpoint; the scheme is completed as kubeadm does.
 func (v *view) criSocket() string {
 	s := firstOf(v.node.CRISocket, v.facts.CRISocket, "unix:///var/run/containerd/containerd.sock")
 	if !strings.Contains(s, "://") {
@@ -214,7 +214,7 @@ func isIPv6(s string) bool {
 	return err == nil && a.Unmap().Is6()
 }
 
-// indexedIP is the n-th address of the first of the subnets.
+// indexedIP returns the n-th address of the first of the subnets.
 func indexedIP(subnets string, n uint64) string {
 	first, _, _ := strings.Cut(subnets, ",")
 	p, err := netip.ParsePrefix(strings.TrimSpace(first))

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// plane is a control plane of a cluster with nothing configured.
+// plane returns a control plane of a cluster with nothing configured.
 func plane(version string) kubeadm.Input {
 	return kubeadm.Input{
 		Cluster: &config.Cluster{KubernetesVersion: version},

@@ -50,14 +50,14 @@ func Kubeconfigs(in Input, founder bool) []Kubeconfig {
 		v.kubeconfig("scheduler", v.localURL(), "system:kube-scheduler"))
 }
 
-// SuperAdminKubeconfig is the founder's, which passes every authorization. kubeadm
+// SuperAdminKubeconfig returns the founder's, which passes every authorization. kubeadm
 // certs renew renews it where it is.
 func SuperAdminKubeconfig(in Input) Kubeconfig {
 	v := in.view()
 	return v.kubeconfig("super-admin", v.sharedURL(), "kubernetes-super-admin", "system:masters")
 }
 
-// KubeletKubeconfig is a kubelet.conf with an inlined certificate: the
+// KubeletKubeconfig returns a kubelet.conf with an inlined certificate: the
 // founder's, and with an external CA every node's.
 func KubeletKubeconfig(in Input) Kubeconfig { return in.view().kubeletKubeconfig() }
 
@@ -72,7 +72,7 @@ func (v *view) kubeconfig(file, server, user string, organizations ...string) Ku
 	}
 }
 
-// KubeletServer is the URL at which the node's kubelet finds the API: a
+// KubeletServer returns the URL at which the node's kubelet finds the API: a
 // control plane's asks its own API server, so that it never talks to an older
 // one during an upgrade.
 func KubeletServer(in Input) string { return in.view().kubeletServer() }
@@ -84,7 +84,7 @@ func (v *view) kubeletServer() string {
 	return v.sharedURL()
 }
 
-// BootstrapKubeconfig is that of a joining node, with a token instead of a
+// BootstrapKubeconfig returns that of a joining node, with a token instead of a
 // certificate. Its context is named for the default cluster name whatever the
 // cluster is called: kubeadm names it before it knows.
 func BootstrapKubeconfig(in Input) Kubeconfig {
@@ -96,7 +96,7 @@ func BootstrapKubeconfig(in Input) Kubeconfig {
 	}
 }
 
-// BootstrappedKubeconfig is the kubelet.conf that the kubelet itself writes
+// BootstrappedKubeconfig returns the kubelet.conf that the kubelet itself writes
 // once it has its certificate.
 func BootstrappedKubeconfig(in Input) Kubeconfig {
 	return Kubeconfig{

@@ -80,7 +80,7 @@ func KubeletConfig(in Input) ([]byte, error) {
 	return asYAML(patched)
 }
 
-// kubeletConfig is the configuration that all kubelets of the cluster share.
+// kubeletConfig returns the configuration that all kubelets of the cluster share.
 func (v *view) kubeletConfig() (*kubeletconfig.KubeletConfiguration, error) {
 	c := &kubeletconfig.KubeletConfiguration{}
 	if err := decodeStrict(v.Kubelet.Config, c); err != nil {
@@ -136,10 +136,10 @@ func (v *view) setResolver(c *kubeletconfig.KubeletConfiguration) {
 	}
 }
 
-// dnsIP is the cluster's DNS service: the tenth address of the services.
+// dnsIP returns the cluster's DNS service: the tenth address of the services.
 func (v *view) dnsIP() string { return indexedIP(v.Network.ServiceSubnet, 10) }
 
-// kubeletArgs are the arguments of the configuration, the cluster's before the
+// kubeletArgs returns the arguments of the configuration, the cluster's before the
 // node's; one that the node names too is the node's alone. A node of both
 // families is told both its addresses, as kubeadm's guide to dual stack does by
 // hand: a kubelet that is told nothing finds one.
@@ -180,7 +180,7 @@ func KubeletFlags(in Input) []byte {
 	return fmt.Appendf(nil, "%s=%q\n", EnvFileVariable, strings.Join(flags(v.arguments(base, extra)), " "))
 }
 
-// nodeNameFlag is the node's name where it is not the host's.
+// nodeNameFlag returns the node's name where it is not the host's.
 func (v *view) nodeNameFlag(extra []config.Arg) string {
 	name := v.name
 	if override, ok := lastArg(extra, "hostname-override"); ok {
@@ -200,7 +200,7 @@ func joinTaints(taints []state.Taint) string {
 	return strings.Join(words, ",")
 }
 
-// KubeletHealthz is where a kubelet with that configuration answers its health
+// KubeletHealthz returns where a kubelet with that configuration answers its health
 // check; port 0 is nowhere.
 func KubeletHealthz(attributes state.Value) (address string, port int) {
 	port, err := strconv.Atoi(attributes.Get("healthzPort").AsString())
@@ -210,7 +210,7 @@ func KubeletHealthz(attributes state.Value) (address string, port int) {
 	return firstOf(attributes.Get("healthzBindAddress").AsString(), kubeletLoopback), port
 }
 
-// Healthz is the health check that wait-control-plane makes of a component;
+// Healthz returns the health check that wait-control-plane makes of a component;
 // insecure tells that its certificate is self-signed. As kubeadm does, the
 // address and port are read back from the flags that the component runs with:
 // attributes are those of its manifest. Of etcd, which kubeadm asks otherwise, it
@@ -250,7 +250,7 @@ func decodeStrict(tree state.Value, into any) error {
 	return errors.Join(append(unknown, err)...)
 }
 
-// isEmpty tells that a tree says nothing.
+// isEmpty reports whether a tree says nothing.
 func isEmpty(v state.Value) bool {
 	return v.IsNull() || v.Kind() == state.KindMap && len(v.AsMap()) == 0
 }

@@ -60,7 +60,7 @@ func (m *mounts) sort() {
 	slices.SortFunc(m.mounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// certificateMounts are what the API server and the controller manager share.
+// certificateMounts returns what the API server and the controller manager share.
 func (v *view) certificateMounts() mounts {
 	var m mounts
 	m.folder("k8s-certs", v.Certificates.Dir)

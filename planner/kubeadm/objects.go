@@ -17,7 +17,7 @@ type Object struct {
 	Ref   state.ObjectRef
 	// Object holds the leaves that kubeadm sets and no others.
 	Object state.Value
-	// CreateOnly tells that an object which exists is left alone.
+	// CreateOnly reports whether an object which exists is left alone.
 	CreateOnly bool
 	// Initial lists paths that matter only while the object is made: a
 	// Deployment's replicas, which somebody may scale.
@@ -88,7 +88,7 @@ func Check(in Input) error {
 // rendered of a version on the way to another one.
 func CheckPods(in Input) error { return once(podErrors(in)) }
 
-// podErrors are those of rendering static pods.
+// podErrors returns those of rendering static pods.
 func podErrors(in Input) []error {
 	var errs []error
 	for _, c := range planeComponents {
@@ -157,7 +157,7 @@ func rule(group string, resources, verbs []string, names ...string) object {
 	return r
 }
 
-// subject is who a role is bound to; the API fills in the group.
+// subject returns who a role is bound to; the API fills in the group.
 func subject(kind, name string) object {
 	s := object{"kind": kind, "name": name}
 	if kind == "ServiceAccount" {

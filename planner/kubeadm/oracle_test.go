@@ -140,7 +140,7 @@ func diffLines(got, want string) string {
 	return out.String()
 }
 
-// normal is the one JSON text of a value, with sorted keys.
+// normal returns the one JSON text of a value, with sorted keys.
 func normal(v any) string {
 	content, err := json.MarshalIndent(plain(v), "", "  ")
 	if err != nil {
@@ -149,7 +149,7 @@ func normal(v any) string {
 	return string(content)
 }
 
-// plain is a value as JSON knows it.
+// plain returns a value as JSON knows it.
 func plain(v any) any {
 	content, err := json.Marshal(v)
 	var out any

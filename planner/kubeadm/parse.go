@@ -71,7 +71,7 @@ func StaticPodAttributes(manifest []byte) (state.Value, error) {
 // are left out.
 func YAMLAttributes(content []byte) (state.Value, error) { return yamlMap(content) }
 
-// YAMLDocument is a YAML document that is a map, with the fields that are null.
+// YAMLDocument returns a YAML document that is a map, with the fields that are null.
 func YAMLDocument(content []byte) (state.Value, error) {
 	tree := yamlTrees.Of(string(content))
 	return tree.whole, tree.err

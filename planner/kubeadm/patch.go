@@ -20,13 +20,13 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// patches are the cluster's patches of a target, then the node's, each in the
+// patches returns the cluster's patches of a target, then the node's, each in the
 // order of the configuration. (kubeadm orders a folder's files by name.)
 func (v *view) patches(target string) []config.Patch {
 	return patchesOf(target, v.Patches, v.node.Patches)
 }
 
-// Patches are those of a target, in the order in which they are applied.
+// Patches returns those of a target, in the order in which they are applied.
 func Patches(in Input, target string) []config.Patch {
 	return patchesOf(target, in.Cluster.Patches, in.Node.Patches)
 }

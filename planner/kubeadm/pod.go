@@ -58,7 +58,7 @@ type component struct {
 	probe       probe
 }
 
-// pod is the shape that all static pods share.
+// pod returns the shape that all static pods share.
 func (v *view) pod(c component) corev1.Pod {
 	priority := int32(2000001000) // of the class system-node-critical
 	container := corev1.Container{
@@ -112,7 +112,7 @@ func (p probe) get(path string, delay, failures, period int32) *corev1.Probe {
 	}
 }
 
-// probeHost is where a component that listens on address can be asked; empty
+// probeHost returns where a component that listens on address can be asked; empty
 // is the pod's own address, which a wildcard needs (kubernetes issue 86504).
 func probeHost(address string) string {
 	if address == "0.0.0.0" || address == "::" {
@@ -121,7 +121,7 @@ func probeHost(address string) string {
 	return address
 }
 
-// bindHost is the probe host of a component that listens on the loopback unless told otherwise.
+// bindHost returns the probe host of a component that listens on the loopback unless told otherwise.
 func bindHost(extra []config.Arg) string {
 	if address, ok := lastArg(extra, "bind-address"); ok {
 		return probeHost(address)
@@ -133,7 +133,7 @@ func cpu(amount string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 }
 
-// env is the proxies' environment overlaid by the user's, sorted by name.
+// env returns the proxies' environment overlaid by the user's, sorted by name.
 // kubeadm takes the former from its own process; here the configuration says it.
 func (v *view) env(extra []config.EnvVar) []corev1.EnvVar {
 	byName := map[string]corev1.EnvVar{}
@@ -150,7 +150,7 @@ func (v *view) env(extra []config.EnvVar) []corev1.EnvVar {
 	return out
 }
 
-// proxyEnv are the variables that count as a proxy's, sorted by name.
+// proxyEnv returns the variables that count as a proxy's, sorted by name.
 func (v *view) proxyEnv() []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, name := range slices.Sorted(maps.Keys(v.ProxyEnv)) {

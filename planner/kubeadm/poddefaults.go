@@ -133,7 +133,7 @@ func defaultRequests(resources map[string]any) {
 	setMissing(requests, limits)
 }
 
-// latest tells that an image names the tag latest, or neither tag nor digest.
+// latest reports whether an image names the tag latest, or neither tag nor digest.
 func latest(image string) bool {
 	name := image[strings.LastIndex(image, "/")+1:]
 	if strings.Contains(name, "@") {
@@ -156,7 +156,7 @@ func setMissing(m, defaults map[string]any) {
 // pointers are numbers whose zero is a value.
 var pointers = map[string]bool{"terminationGracePeriodSeconds": true}
 
-// listOf are the maps in a list.
+// listOf returns the maps in a list.
 func listOf(m map[string]any, key string) []map[string]any {
 	var out []map[string]any
 	for _, e := range at[[]any](m, key) {

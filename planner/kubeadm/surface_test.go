@@ -192,7 +192,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// refusal is why the language does not take a configuration; "" for one that it takes.
+// refusal returns why the language does not take a configuration; "" for one that it takes.
 func refusal(c kubeadmtest.Case) string {
 	cfg := &config.Config{Clusters: []*config.Cluster{c.Cluster}, Nodes: []*config.Node{c.Founder.Node}}
 	if c.Joiner != nil {
@@ -206,7 +206,7 @@ func refusal(c kubeadmtest.Case) string {
 	return kubeadmtest.Refused[c.Name]
 }
 
-// hasRow tells whether a field is in one of the tables. What kubelet and kube-proxy can
+// hasRow reports whether a field is in one of the tables. What kubelet and kube-proxy can
 // be told is not kubeadm's to list.
 func hasRow(kind, field string) bool {
 	if field == "apiVersion" || field == "kind" || strings.HasPrefix(kind, "Kube") || kind == "JoinConfiguration" && strings.HasPrefix(field, "timeouts.") {

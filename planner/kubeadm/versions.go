@@ -96,7 +96,7 @@ var releases = [...]release{
 	},
 }
 
-// KnownReleases are the newest patch releases known here, without v, by their minors.
+// KnownReleases returns the newest patch releases known here, without v, by their minors.
 func KnownReleases() map[int]string {
 	out := map[int]string{}
 	for _, r := range releases {
@@ -105,7 +105,7 @@ func KnownReleases() map[int]string {
 	return out
 }
 
-// releaseOf is the row for a version, with the differences of its patch
+// releaseOf returns the row for a version, with the differences of its patch
 // release applied. A version outside the table takes the nearest row, as
 // kubeadm does with etcd's.
 func releaseOf(version string) release {
@@ -147,7 +147,7 @@ func CheckVersion(version string) error {
 	return nil
 }
 
-// tag is the image tag of a version: with v, and with no character that a tag cannot hold.
+// tag returns the image tag of a version: with v, and with no character that a tag cannot hold.
 func tag(version string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -158,7 +158,7 @@ func tag(version string) string {
 	}, "v"+strings.TrimPrefix(version, "v"))
 }
 
-// coreImage is the image of a component that is released with Kubernetes.
+// coreImage returns the image of a component that is released with Kubernetes.
 func (v *view) coreImage(component string) string {
 	return v.ImageRepository + "/" + component + ":" + tag(v.KubernetesVersion)
 }
@@ -176,15 +176,15 @@ func (v *view) etcdImage() string {
 	return firstOf(v.Etcd.ImageRepository, v.ImageRepository) + "/etcd:" + v.etcdTag()
 }
 
-// EtcdImage is the image of stacked members.
+// EtcdImage returns the image of stacked members.
 func EtcdImage(in Input) string { return in.view().etcdImage() }
 
-// EtcdTag is the tag of it, which is etcd's version where nobody gives another one.
+// EtcdTag returns the tag of it, which is etcd's version where nobody gives another one.
 func EtcdTag(in Input) string { return in.view().etcdTag() }
 
 func (v *view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
 
-// PauseImage is the image of pod sandboxes that kubeadm of the cluster's
+// PauseImage returns the image of pod sandboxes that kubeadm of the cluster's
 // release checks the runtime for.
 func PauseImage(in Input) string { return in.view().pauseImage() }
 

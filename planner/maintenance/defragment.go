@@ -95,7 +95,7 @@ func compactStep(c *topology.Cluster) planner.Step {
 
 func full(members []state.EtcdMember) bool { return planner.HasAlarm(members, planner.AlarmNoSpace) }
 
-// careFor is a cluster whose etcd is ours and answers, and whose members agree.
+// careFor returns a cluster whose etcd is ours and answers, and whose members agree.
 func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnostics) {
 	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Label == label })
 	if i < 0 {

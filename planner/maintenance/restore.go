@@ -84,7 +84,7 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	return topology.Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
 }
 
-// restoredMembers is the sentence about the members that a restore makes.
+// restoredMembers returns the sentence about the members that a restore makes.
 func restoredMembers(count int) string {
 	if count == 1 {
 		return "1 member of the snapshot, quorum 1."
@@ -92,7 +92,7 @@ func restoredMembers(count int) string {
 	return fmt.Sprintf("1 member of the snapshot, then %d added one at a time as learners; %d members, quorum %d.", count-1, count, count/2+1)
 }
 
-// clusterToRestore is the cluster, unless nothing may be restored over it.
+// clusterToRestore returns the cluster, unless nothing may be restored over it.
 func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag.Diagnostics) {
 	i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return c.Label == r.Cluster })
 	if i < 0 {
@@ -143,7 +143,7 @@ func MembersNamed(members []state.EtcdMember) string {
 	return strings.Join(out, ", ")
 }
 
-// restorable are the control planes that a restore stops, and that join what it makes. The
+// restorable returns the control planes that a restore stops, and that join what it makes. The
 // one on which a restore has begun comes first, then those that hold data of a member:
 // another one may be a host that never came to join.
 func restorable(c *topology.Cluster) []*topology.Node {
@@ -162,7 +162,7 @@ func restorable(c *topology.Cluster) []*topology.Node {
 	return out
 }
 
-// lackedToRestore are the files that a snapshot does not bring back, and without which
+// lackedToRestore returns the files that a snapshot does not bring back, and without which
 // a control plane is no part of a restore.
 func lackedToRestore(n *topology.Node) []string {
 	var out []string
@@ -193,7 +193,7 @@ func whatIsLost(c *topology.Cluster, r EtcdRestore) *diag.Diagnostic {
 		"and containers that run are put right to that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source).For(c.Target)
 }
 
-// aside is the name that data gets which is there already.
+// aside returns the name that data gets which is there already.
 func (r EtcdRestore) aside() string { return "member.before-" + topology.Short(r.SHA256) }
 
 // restore drafts the steps.
@@ -274,7 +274,7 @@ func (b *restore) join(n *topology.Node) planner.Step {
 	return s
 }
 
-// votes tells that a node is a voter of the new etcd already.
+// votes reports whether a node is a voter of the new etcd already.
 func (b *restore) votes(n *topology.Node) bool {
 	return slices.ContainsFunc(b.from.Answers, func(m state.EtcdMember) bool {
 		return !m.Learner && slices.Contains(m.PeerURLs, n.PeerURL())

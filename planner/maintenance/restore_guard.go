@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// notStopped are the control planes that the state knows and that a restore would not
+// notStopped returns the control planes that the state knows and that a restore would not
 // stop, because they are no control planes of the configuration any more, each with
 // the reason. One is left alone when it is known to be gone: its host holds nothing of
 // the cluster, or somebody has said so and it does not answer.
@@ -64,7 +64,7 @@ func refuseNotStopped(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// holdsMember tells that there is what a kubelet would start etcd of, or the data that
+// holdsMember reports whether there is what a kubelet would start etcd of, or the data that
 // such a member goes on with.
 func holdsMember(n *topology.Node) bool {
 	return n.Report.Files[topology.Manifest("etcd")].Exists || n.Report.Files[n.EtcdData()].Exists

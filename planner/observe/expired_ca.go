@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// lost tells that who has signed something is a CA that is being replaced, or was about to
+// lost reports whether who has signed something is a CA that is being replaced, or was about to
 // take its place in a rotation that was cut short: neither is trusted when that is done.
 func lost(c *topology.Cluster, issuer string) bool {
 	for base := range c.AtOnce {
@@ -43,7 +43,7 @@ func nodeWithLost(n *topology.Node, attrs state.Value, f state.FileReport) state
 	return state.Map(m)
 }
 
-// fleetWithLost is that of the item's node.
+// fleetWithLost returns that of the item's node.
 func fleetWithLost(v *topology.Fleet, it *state.Item, attrs state.Value, f state.FileReport) state.Value {
 	if n := v.Find(it.Address.Target); n != nil {
 		return nodeWithLost(n, attrs, f)

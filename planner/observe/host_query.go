@@ -139,7 +139,7 @@ var reads = map[state.Kind]state.Read{
 	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat,
 }
 
-// certificateFile is the path of a certificate: that of a pair BASE.crt and
+// certificateFile returns the path of a certificate: that of a pair BASE.crt and
 // BASE.key is addressed by BASE, one by itself as the file that it is.
 func certificateFile(it *state.Item) string {
 	if it.Address.Class() == "certificate" {
@@ -209,7 +209,7 @@ func Normal(q state.Query) state.Query {
 	return q
 }
 
-// CABase is the path of the CA of the departing node's cluster without .crt and .key: where
+// CABase returns the path of the CA of the departing node's cluster without .crt and .key: where
 // the block is gone, that of the recorded item which is not below another folder.
 func CABase(l topology.Departure) string {
 	if l.Cluster != nil {

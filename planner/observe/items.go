@@ -67,7 +67,7 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 	return out
 }
 
-// DarkTargets are the cluster and its addons, when the API does not answer.
+// DarkTargets returns the cluster and its addons, when the API does not answer.
 func DarkTargets(c *topology.Cluster) []state.Unobserved {
 	reason := "the API did not answer"
 	if staticpod.ReplacesAtOnce(c) {
@@ -259,7 +259,7 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	return keepDesired(it, state.FromGo(m)), true
 }
 
-// validity is how long a certificate holds, as far as it differs from what is
+// validity returns how long a certificate holds, as far as it differs from what is
 // wanted: it would end later than one that is issued now, or was issued for less.
 // When it was issued only its beginning tells, five minutes before or that of
 // the CA (kubeadm), so that it may hold for less than that.
@@ -292,7 +292,7 @@ func keepDesired(it *state.Item, v state.Value) state.Value {
 	return state.Map(m)
 }
 
-// IsRetained tells whether an item is let go of.
+// IsRetained reports whether an item is let go of.
 func IsRetained(a state.Address) bool {
 	for _, p := range preflight.Table() {
 		if p.Name == a.Phase {
@@ -302,5 +302,5 @@ func IsRetained(a state.Address) bool {
 	return false
 }
 
-// RestoredData is the file within a member's data that says of which snapshot it is.
+// RestoredData returns the file within a member's data that says of which snapshot it is.
 func RestoredData(n *topology.Node) string { return n.EtcdData() + "/" + planner.RestoredData }

@@ -62,7 +62,7 @@ func toForget(c *topology.Cluster, silent []*topology.Node) string {
 		"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
 }
 
-// Reason is why a host was not observed, and below it what to do.
+// Reason returns why a host was not observed, and below it what to do.
 func Reason(u state.Unobserved) string {
 	text := "  " + u.Target.String() + ": " + u.Reason
 	if u.Remedy != "" {
@@ -160,7 +160,7 @@ func WarnForgotten(v *topology.Fleet) diag.Diagnostics {
 	return diag.Diagnostics{diag.Warningf("Node is not in the state", "The state has forgotten %s, which the hosts carry. %s", strings.Join(names, ", "), then)}
 }
 
-// Unremembered are the nodes whose hosts are marked as this state's, which does not know
+// Unremembered returns the nodes whose hosts are marked as this state's, which does not know
 // them: somebody has had it forget them.
 func Unremembered(v *topology.Fleet) []state.Target {
 	var out []state.Target
@@ -174,7 +174,7 @@ func Unremembered(v *topology.Fleet) []state.Target {
 	return out
 }
 
-// NodeForgotten tells that the host is marked as this state's, which does not know it.
+// NodeForgotten reports whether the host is marked as this state's, which does not know it.
 func NodeForgotten(n *topology.Node) bool {
 	v := n.Cluster.Fleet
 	if n.Report == nil || n.Report.Marks == nil || v.Recorded == nil {
@@ -237,7 +237,7 @@ func nodeRefuseLineage(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	}
 }
 
-// recordedElsewhere is the other cluster in which the state has a node. What it
+// recordedElsewhere returns the other cluster in which the state has a node. What it
 // has there would be taken off the very host that the configuration keeps.
 func recordedElsewhere(n *topology.Node) string {
 	v := n.Cluster.Fleet
@@ -276,7 +276,7 @@ func fromElsewhere(c *topology.Cluster, label, leaving string) string {
 	return "A host changes its cluster by leaving the one and joining the other: " + leaving
 }
 
-// leavingAt are the recorded nodes that would be taken off a host, by its address.
+// leavingAt returns the recorded nodes that would be taken off a host, by its address.
 func leavingAt(v *topology.Fleet) map[string]state.Target {
 	if v.Destroy {
 		return nil

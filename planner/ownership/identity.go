@@ -39,7 +39,7 @@ func CheckIdentity(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// heldCAs are the identities of the CAs in the primary's file of the cluster's CA.
+// heldCAs returns the identities of the CAs in the primary's file of the cluster's CA.
 func heldCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
 		return primary.CasIn(c.CAFile())
@@ -47,7 +47,7 @@ func heldCAs(c *topology.Cluster) []string {
 	return nil
 }
 
-// itsCAs are the identities by which the cluster goes, as its primary shows them.
+// itsCAs returns the identities by which the cluster goes, as its primary shows them.
 func itsCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
 		return topology.GoesBy(primary.Report, c.CABase())
@@ -55,7 +55,7 @@ func itsCAs(c *topology.Cluster) []string {
 	return nil
 }
 
-// Vouched are the CAs that are known, and those by which control planes go that go by
+// Vouched returns the CAs that are known, and those by which control planes go that go by
 // one of these as well: a CA that is on its way to a new one is known by either,
 // wherever that was cut short.
 func Vouched(known []string, planes []*state.Report, base string) []string {
@@ -72,7 +72,7 @@ func shareOne(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// ControlPlaneReports are what was seen of the control planes.
+// ControlPlaneReports returns what was seen of the control planes.
 func ControlPlaneReports(c *topology.Cluster) []*state.Report {
 	var out []*state.Report
 	for _, n := range c.ControlPlanes() {
@@ -116,7 +116,7 @@ func strays(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// clusterKnownCAs are the identities by which the cluster goes: as its primary shows them, and
+// clusterKnownCAs returns the identities by which the cluster goes: as its primary shows them, and
 // by the state, which knows one also when the primary was emptied.
 func clusterKnownCAs(c *topology.Cluster) []string {
 	known := itsCAs(c)
@@ -126,12 +126,12 @@ func clusterKnownCAs(c *topology.Cluster) []string {
 	return Vouched(known, ControlPlaneReports(c), c.CABase())
 }
 
-// inhabited tells that our mark is on the host, and files of a cluster.
+// inhabited reports whether our mark is on the host, and files of a cluster.
 func inhabited(n *topology.Node) bool {
 	return n.Report != nil && n.Report.Marks != nil && n.Report.Marks.Cluster != "" && !topology.Traceless(n.Report)
 }
 
-// ownCAs are the identities of the cluster that a host is part of: by its file of the
+// ownCAs returns the identities of the cluster that a host is part of: by its file of the
 // CA, where that is gone by its kubelet's kubeconfig, and at last by our mark; and
 // those that the mark says it went by before.
 func ownCAs(r *state.Report, base string) []string {
@@ -186,7 +186,7 @@ func StrayDepartures(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// departureKnownCAs are the identities by which the departing node's cluster goes. When its block is
+// departureKnownCAs returns the identities by which the departing node's cluster goes. When its block is
 // gone as well, its control planes are among the departing nodes.
 func departureKnownCAs(l topology.Departure, leavers []topology.Departure) []string {
 	if l.Cluster != nil {
@@ -312,7 +312,7 @@ func newerMark(t state.Target, address string, r *state.Report) *diag.Diagnostic
 		t, address, host.OwnFolder, m.Format, state.MarksFormat).For(t)
 }
 
-// CADigest is the identity of the cluster that the host belongs to.
+// CADigest returns the identity of the cluster that the host belongs to.
 func CADigest(n *topology.Node) string {
 	if certs := n.Report.Files[n.Cluster.Certificates.Dir+"/ca.crt"].Certificates; len(certs) > 0 {
 		return certs[0].KeyDigest

@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// fixed are the settings that a cluster keeps while it lives, by their names in
+// fixed returns the settings that a cluster keeps while it lives, by their names in
 // the cluster's block: addresses, names and places with which everything in it
 // was made. kubeadm has no way to change them either.
 func fixed(c *config.Cluster) map[string]string {
@@ -36,7 +36,7 @@ func fixed(c *config.Cluster) map[string]string {
 	return out
 }
 
-// RecordedFixed is what the state remembers of them, besides old: the first
+// RecordedFixed returns what the state remembers of them, besides old: the first
 // value counts. What is made of something sensitive is not remembered.
 func RecordedFixed(c *topology.Cluster, old map[string]string) map[string]string {
 	out := maps.Clone(old)
@@ -56,7 +56,7 @@ func RecordedFixed(c *topology.Cluster, old map[string]string) map[string]string
 	return out
 }
 
-// clusterLives is what is known of them of the living cluster: what the state remembers,
+// clusterLives returns what is known of them of the living cluster: what the state remembers,
 // else what is stored in the cluster itself.
 func clusterLives(c *topology.Cluster) map[string]string {
 	if r := c.Fleet.Recorded; r != nil && r.Clusters[c.Label] != nil && len(r.Clusters[c.Label].Fixed) > 0 {
@@ -82,7 +82,7 @@ func clusterLives(c *topology.Cluster) map[string]string {
 // of them (Service kubernetes): while some listen on another one, calls fail.
 const apiPort = "bind_port"
 
-// WantedPort is the port that API servers are given.
+// WantedPort returns the port that API servers are given.
 func WantedPort(c *config.Cluster) int {
 	if a := portArg(c); a != nil {
 		port, _ := strconv.Atoi(a.Value)
@@ -91,7 +91,7 @@ func WantedPort(c *config.Cluster) int {
 	return c.BindPort
 }
 
-// portArg is the argument that gives API servers their port, nil where bind_port does.
+// portArg returns the argument that gives API servers their port, nil where bind_port does.
 func portArg(c *config.Cluster) *config.Arg {
 	for i, a := range slices.Backward(c.APIServer.Args) {
 		if _, err := strconv.Atoi(a.Value); strings.ReplaceAll(a.Name, "_", "-") == "secure-port" && err == nil {
@@ -125,7 +125,7 @@ func withPort(c *topology.Cluster, known map[string]string) map[string]string {
 	return out
 }
 
-// APIPort is the port of the API server on a host: what its manifest there says, and
+// APIPort returns the port of the API server on a host: what its manifest there says, and
 // where there is none what the configuration does. The cluster may be nil.
 func APIPort(c *config.Cluster, r *state.Report) int {
 	if port := seenPort(r); port != 0 || c == nil {

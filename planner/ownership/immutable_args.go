@@ -39,10 +39,10 @@ var keptArgs = []keptArg{
 	{component: "kube-controller-manager", name: "service-cluster-ip-range", block: "controller_manager", setting: "network.service_subnet"},
 }
 
-// String is the argument as the language has it.
+// String returns the argument as the language has it.
 func (k keptArg) String() string { return fmt.Sprintf("%s.arg[%q]", k.block, k.name) }
 
-// in is the value that a manifest gives the argument; false where nobody can tell.
+// in returns the value that a manifest gives the argument; false where nobody can tell.
 func (k keptArg) in(manifest state.Value, byDefault string) (string, bool) {
 	for _, a := range slices.Backward(manifest.Get("args").AsArgs()) {
 		if k.names(a.Name) {
@@ -53,12 +53,12 @@ func (k keptArg) in(manifest state.Value, byDefault string) (string, bool) {
 	return byDefault, !manifest.Get("args").IsNull()
 }
 
-// names tells that an argument's name is this one, as the component reads it.
+// names reports whether an argument's name is this one, as the component reads it.
 func (k keptArg) names(name string) bool {
 	return FlagOf(k.component, name) == k.name
 }
 
-// FlagOf is a flag's name as its component reads it: all but etcd take _ for -.
+// FlagOf returns a flag's name as its component reads it: all but etcd take _ for -.
 func FlagOf(component, name string) string {
 	if component == "etcd" {
 		return name
@@ -95,7 +95,7 @@ func checkKeptArgs(c *topology.Cluster, wanted, lives map[string]string) diag.Di
 	return diags
 }
 
-// keptValues are the values that the argument has on a control plane, as the state
+// keptValues returns the values that the argument has on a control plane, as the state
 // remembers them and as its manifest does, and the one that it is to have: none where
 // that cannot be told, or where there is no control plane yet.
 func keptValues(n *topology.Node, k keptArg, byDefault string) (values []string, wanted string) {
@@ -125,7 +125,7 @@ func keptValues(n *topology.Node, k keptArg, byDefault string) (values []string,
 	return values, wanted
 }
 
-// argPlace is where the configuration says the argument: its line or that of a
+// argPlace returns where the configuration says the argument: its line or that of a
 // patch, else that of the setting that gives it.
 func argPlace(n *topology.Node, k keptArg) state.Source {
 	phase := staticpod.ControlPlane

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Moves are the renamings that the configuration's moved blocks ask of a state,
+// Moves returns the renamings that the configuration's moved blocks ask of a state,
 // in an order in which they can be made one by one. What was moved before, or
 // never was there, needs none.
 func Moves(cfg *config.Config, recorded *state.State) ([]state.Moved, diag.Diagnostics) {
@@ -39,7 +39,7 @@ type mover struct {
 	diags    diag.Diagnostics
 }
 
-// known tells that the state has the target.
+// known reports whether the state has the target.
 func (m *mover) known(t state.Target) bool {
 	if t.Type == state.TypeCluster {
 		return m.recorded.Clusters[t.Name] != nil
@@ -66,7 +66,7 @@ func (m *mover) add(t state.Target) {
 	}
 }
 
-// next is what the moved blocks make of a name.
+// next returns what the moved blocks make of a name.
 func (m *mover) next(t state.Target) (state.Target, bool) {
 	for _, b := range m.cfg.Moves {
 		switch {
@@ -131,7 +131,7 @@ func (m *mover) ordered() []state.Moved {
 	return out
 }
 
-// MovedFrom are the former names of the targets that this plan moves.
+// MovedFrom returns the former names of the targets that this plan moves.
 func MovedFrom(v *topology.Fleet) map[state.Target]state.Target {
 	out := map[state.Target]state.Target{}
 	for _, m := range v.Moved {
@@ -152,7 +152,7 @@ func anotherNode(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 		"Correct the addresses; if the blocks have changed names, say so with moved blocks.", n.Target, n.Address, m.Node).At(n.Source).For(n.Target)
 }
 
-// renamedCluster tells that a mark names a cluster which is neither in the
+// renamedCluster reports whether a mark names a cluster which is neither in the
 // state nor in the configuration, while the state has the node in this one: it
 // has another name since.
 func renamedCluster(n *topology.Node, m *state.Marks) bool {
@@ -161,7 +161,7 @@ func renamedCluster(n *topology.Node, m *state.Marks) bool {
 		v.Recorded.Clusters[m.Cluster] == nil && v.Config.Cluster(m.Cluster) == nil
 }
 
-// Forgotten are the recorded targets that removed blocks leave alone: nobody
+// Forgotten returns the recorded targets that removed blocks leave alone: nobody
 // looks at their hosts.
 func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
@@ -169,7 +169,7 @@ func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
 	return v.Forgotten()
 }
 
-// Settled is what the state learns of a plan before its first step: new names,
+// Settled returns what the state learns of a plan before its first step: new names,
 // what is forgotten, and what is imported. A refresh-only plan tells new names alone;
 // what one that is restricted does not speak of is forgotten by another.
 func Settled(v *topology.Fleet, p *planner.Plan) state.Learned {

@@ -32,7 +32,7 @@ func TakenNames(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// formerHolder is the other node that the state has by the name, whether it leaves, gets
+// formerHolder returns the other node that the state has by the name, whether it leaves, gets
 // another name, or is left out; zero when there is none. One that is at the node's own
 // address is refused as such.
 func formerHolder(n *topology.Node) state.Target {
@@ -61,7 +61,7 @@ func refuseFormerName(n *topology.Node, holder state.Target) *diag.Diagnostic {
 		"two kubelets would speak for one Node, and when the old one leaves the Node would go with it. %s", n.Target, n.Address, n.NodeName, holder, way).At(n.Source).For(n.Target)
 }
 
-// hijacks tells that the node is to join by a name by which another kubelet is in the
+// hijacks reports whether the node is to join by a name by which another kubelet is in the
 // cluster and well. kubeadm refuses that too.
 func hijacks(n *topology.Node) bool {
 	c := n.Cluster

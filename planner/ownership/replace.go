@@ -109,7 +109,7 @@ func OldHostRuns(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *
 		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag)).At(n.Source).For(n.Target)
 }
 
-// ReplaceReason is why a node cannot stay as it is; "" when it can.
+// ReplaceReason returns why a node cannot stay as it is; "" when it can.
 func ReplaceReason(v *topology.Fleet, n *config.Node, was *state.RecordedNode) string {
 	if slices.Contains(v.Replace, n.Target) {
 		return planner.ReasonRequested

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// Restrictions are the restrictions of a plan as they were given.
+// Restrictions returns the restrictions of a plan as they were given.
 func Restrictions(o planner.Options) []string {
 	var out []string
 	for _, s := range o.Targets {
@@ -21,7 +21,7 @@ func Restrictions(o planner.Options) []string {
 	return out
 }
 
-// Quoted is a selector as a shell takes it.
+// Quoted returns a selector as a shell takes it.
 func Quoted(s planner.Selector) string {
 	if text := s.String(); strings.ContainsAny(text, `["`) {
 		return "'" + text + "'"

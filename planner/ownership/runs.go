@@ -25,7 +25,7 @@ const (
 	runVoid     = "Run token does not count"
 )
 
-// runs is what the run tokens of the state, its hosts and its clusters amount to.
+// runs returns what the run tokens of the state, its hosts and its clusters amount to.
 func runs(v *topology.Fleet) state.Runs {
 	if v.Recorded == nil {
 		return state.WeighRuns(0, 0, nil)
@@ -33,10 +33,10 @@ func runs(v *topology.Fleet) state.Runs {
 	return state.WeighRuns(v.Recorded.RunToken, leasedRun(v), seenRuns(v))
 }
 
-// NextRun is the token of the next run.
+// NextRun returns the token of the next run.
 func NextRun(v *topology.Fleet) int64 { return runs(v).Next }
 
-// VoidRuns are the run tokens that do not count, of the hosts that report them. A run
+// VoidRuns returns the run tokens that do not count, of the hosts that report them. A run
 // may replace them.
 func VoidRuns(v *topology.Fleet) map[state.Target]int64 {
 	out := map[state.Target]int64{}
@@ -46,7 +46,7 @@ func VoidRuns(v *topology.Fleet) map[state.Target]int64 {
 	return out
 }
 
-// seenRuns are the run tokens that hosts of this state report.
+// seenRuns returns the run tokens that hosts of this state report.
 func seenRuns(v *topology.Fleet) []state.SeenRun {
 	reports := v.Reports
 	if v.Original != nil { // as they were seen, and not as they are planned for
@@ -72,7 +72,7 @@ func isControlPlane(v *topology.Fleet, t state.Target) bool {
 	return slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t && n.Role == config.ControlPlane })
 }
 
-// leasedRun is the highest run of this state that a cluster still has the lease of.
+// leasedRun returns the highest run of this state that a cluster still has the lease of.
 func leasedRun(v *topology.Fleet) int64 {
 	clusters, leased := v.ClusterReports, int64(0)
 	if v.Original != nil {

@@ -83,7 +83,7 @@ func (u untrustedNode) warning() *diag.Diagnostic {
 		"kubewright plan without flags says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
 }
 
-// leftOutBy are the workers with findings for which there is a reason to leave them out.
+// leftOutBy returns the workers with findings for which there is a reason to leave them out.
 func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(state.Target) string) []untrustedNode {
 	var out []untrustedNode
 	add := func(t state.Target, problem string, source state.Source) {
@@ -104,7 +104,7 @@ func leftOutBy(v *topology.Fleet, findings diag.Diagnostics, reason func(state.T
 	return out
 }
 
-// foreignWorkers are the workers that belong to another state, where there is none here:
+// foreignWorkers returns the workers that belong to another state, where there is none here:
 // their control planes are blank, so a cluster may be founded beside them.
 func foreignWorkers(v *topology.Fleet) []*topology.Node {
 	if v.Recorded != nil {
@@ -165,7 +165,7 @@ func IsWorker(v *topology.Fleet, t state.Target) bool {
 	return v.RecordedNode(t)
 }
 
-// addressOf is the address of a node by the configuration, or by the state.
+// addressOf returns the address of a node by the configuration, or by the state.
 func addressOf(v *topology.Fleet, t state.Target) string {
 	if n := v.Find(t); n != nil {
 		return n.Address

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// object is one of an addon's.
+// object returns one of an addon's.
 func object(apiVersion, kind, namespace, name string) state.Value {
 	meta := map[string]any{"name": name}
 	if namespace != "" {
@@ -21,7 +21,7 @@ func object(apiVersion, kind, namespace, name string) state.Value {
 	return state.FromGo(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta})
 }
 
-// acts are the operations of an addon's step, in their order.
+// acts returns the operations of an addon's step, in their order.
 func acts(p *planner.Plan, addon string) []string {
 	var out []string
 	for _, s := range p.Steps {
@@ -139,7 +139,7 @@ func TestAddonsRestOnOthers(t *testing.T) {
 	}
 }
 
-// documents are those of a manifest.
+// documents returns those of a manifest.
 func documents(values ...state.Value) []config.AddonObject {
 	var out []config.AddonObject
 	for _, v := range values {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// importedFrom is the host that a target is imported from; empty when it is not.
+// importedFrom returns the host that a target is imported from; empty when it is not.
 func importedFrom(v *topology.Fleet, t state.Target, label string) string {
 	if v.Imported.Nodes[t] == nil && (t.Type != state.TypeCluster || v.Imported.Clusters[label] == nil) {
 		return ""
@@ -30,10 +30,10 @@ func OptionalWhenAdopted(it *state.Item) bool {
 	return it.Kind == state.KindImage || it.Kind == state.KindMark || it.Kind == state.KindFile && (it.Address.ID() == host.SysctlFile || it.Address.ID() == host.ModulesFile)
 }
 
-// ItemName is an item's address on its node: images/image:REF.
+// ItemName returns an item's address on its node: images/image:REF.
 func ItemName(it *state.Item) string { return it.Address.Phase + "/" + it.Address.Item }
 
-// missed are the items without those that an adopted node does without.
+// missed returns the items without those that an adopted node does without.
 func missed(n *topology.Node, items []state.Item) []state.Item {
 	a := pki.Adoption(n)
 	if a == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// adopted is an operator whose cluster somebody else has made, and that was adopted:
+// adopted returns an operator whose cluster somebody else has made, and that was adopted:
 // no host has our mark.
 func adopted(t testing.TB, planes, workers int) *operator {
 	t.Helper()

@@ -19,14 +19,14 @@ import (
 // simulated is when a simulated world begins.
 var simulated = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
-// givenCA is a CA of the operator's.
+// givenCA returns a CA of the operator's.
 func givenCA(t *testing.T, name, algorithm string) config.GivenCA {
 	t.Helper()
 	ca := pkitest.NewCA(t, name, algorithm, simulated.Add(-time.Hour))
 	return config.GivenCA{Certificate: string(ca.Certificate), Key: state.NewSecret(ca.Key)}
 }
 
-// withCAs is a configuration with three CAs of the operator's.
+// withCAs returns a configuration with three CAs of the operator's.
 func withCAs(t *testing.T, planes, workers int, onHosts bool, algorithm string) *config.Config {
 	t.Helper()
 	cfg := cluster(planes, workers)
@@ -38,7 +38,7 @@ func withCAs(t *testing.T, planes, workers int, onHosts bool, algorithm string) 
 	return cfg
 }
 
-// files are the paths below /etc/kubernetes on a host that end so.
+// files returns the paths below /etc/kubernetes on a host that end so.
 func (o *operator) files(address, suffix string) []string {
 	var out []string
 	for line := range strings.Lines(o.world.Listing(address)) {

@@ -18,7 +18,7 @@ import (
 // sizes are the numbers of nodes that are planned for.
 var sizes = []int{5, 100, 1000, 10000}
 
-// large is a configuration of three control planes and so many nodes in all.
+// large returns a configuration of three control planes and so many nodes in all.
 func large(nodes int) *config.Config {
 	cfg := cluster(3, 0)
 	for i := 3; i < nodes; i++ {
@@ -30,7 +30,7 @@ func large(nodes int) *config.Config {
 	return cfg
 }
 
-// settled is a view in which nothing is to be done: a simulated cluster of three
+// settled returns a view in which nothing is to be done: a simulated cluster of three
 // control planes and one worker, whose worker is there as often as it takes.
 func settled(b *testing.B, nodes int) *topology.Fleet {
 	b.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// withoutWrong is the configuration without what is known to be wrong in it, so that
+// withoutWrong returns the configuration without what is known to be wrong in it, so that
 // what else no file can be made of is found beside it, and nothing is said twice.
 func withoutWrong(cfg *config.Config, wrong []*diag.Diagnostic) *config.Config {
 	if !diag.Diagnostics(wrong).HasErrors() {
@@ -46,12 +46,12 @@ func withoutWrong(cfg *config.Config, wrong []*diag.Diagnostic) *config.Config {
 	return &out
 }
 
-// rightPatches are those with which nothing is wrong as far as is known.
+// rightPatches returns those with which nothing is wrong as far as is known.
 func rightPatches(patches []config.Patch, wrong []*diag.Diagnostic) []config.Patch {
 	return slices.DeleteFunc(slices.Clone(patches), func(p config.Patch) bool { return errorAt(p.Source, wrong) })
 }
 
-// isWrong tells that an error speaks of the value at a path, or of one in it.
+// isWrong reports whether an error speaks of the value at a path, or of one in it.
 func isWrong(origins config.Origins, path string, wrong []*diag.Diagnostic) bool {
 	for at, source := range origins {
 		if (at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[")) && errorAt(source, wrong) {
@@ -61,7 +61,7 @@ func isWrong(origins config.Origins, path string, wrong []*diag.Diagnostic) bool
 	return false
 }
 
-// errorAt tells that an error speaks of a place.
+// errorAt reports whether an error speaks of a place.
 func errorAt(at state.Source, wrong []*diag.Diagnostic) bool {
 	return slices.ContainsFunc(wrong, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Subject.File == at.File && d.Subject.Line == at.Line

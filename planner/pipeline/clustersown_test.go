@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// labelled is an object with a label of ours.
+// labelled returns an object with a label of ours.
 func labelled(apiVersion, kind, namespace, name string) state.Value {
 	o := object(apiVersion, kind, namespace, name)
 	m := o.AsMap()

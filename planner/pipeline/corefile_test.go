@@ -16,7 +16,7 @@ var (
 	dnsDeployment = state.ObjectRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "kube-system", Name: "coredns"}
 )
 
-// corefile is the Corefile that is there.
+// corefile returns the Corefile that is there.
 func (o *operator) corefile() string {
 	return o.observe().ClusterReports["prod"].Objects[dnsConfig].Get("data.Corefile").AsString()
 }

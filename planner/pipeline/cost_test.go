@@ -44,7 +44,7 @@ func priced(v *topology.Fleet, p *planner.Plan) error {
 	return nil
 }
 
-// runs tells that the node of a host is in the cluster, and not about to join.
+// runs reports whether the node of a host is in the cluster, and not about to join.
 func runs(v *topology.Fleet, t state.Target) bool {
 	r, c := v.Reports[t], v.ClusterReports["prod"]
 	if r == nil || !r.Files["/var/lib/kubelet/config.yaml"].Exists || r.Files["/etc/kubernetes/bootstrap-kubelet.conf"].Exists {
@@ -57,7 +57,7 @@ func runs(v *topology.Fleet, t state.Target) bool {
 	return is
 }
 
-// restarted are the parts of a host's software that operations restart.
+// restarted returns the parts of a host's software that operations restart.
 func restarted(ops planner.Operations) []string {
 	var out []string
 	for _, op := range ops {

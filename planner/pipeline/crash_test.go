@@ -138,7 +138,7 @@ func crashing(o *operator, n int, done bool, now func()) bool {
 	return crashed
 }
 
-// refreshed is what a refresh-only plan says.
+// refreshed returns what a refresh-only plan says.
 func (o *operator) refreshed() *planner.Plan {
 	o.t.Helper()
 	v := o.observe()

@@ -99,7 +99,7 @@ func countWhole(v *topology.Fleet, p *planner.Plan) {
 	}
 }
 
-// namesAlone tells that a destroy is restricted to this cluster and others, and leaves out
+// namesAlone reports whether a destroy is restricted to this cluster and others, and leaves out
 // nothing: of one whose nodes have all left there is no step that would tell.
 func namesAlone(v *topology.Fleet, p *planner.Plan, cluster state.Target) bool {
 	return v.Destroy && len(p.Excluded)+len(p.SkippedPhases) == 0 && slices.Contains(p.Targets, cluster.String())

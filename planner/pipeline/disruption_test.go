@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// touchesMember tells that a step adds, promotes, removes or restarts a member of etcd.
+// touchesMember reports whether a step adds, promotes, removes or restarts a member of etcd.
 func touchesMember(s *planner.Step) bool {
 	return planner.RestartsMember(s) || slices.ContainsFunc(s.Operations, func(op planner.Operation) bool {
 		switch op.(type) {
@@ -141,7 +141,7 @@ func TestGrowSaysDown(t *testing.T) {
 	}
 }
 
-// grown is a cluster in 1.35.8 with control planes on the hosts of these numbers.
+// grown returns a cluster in 1.35.8 with control planes on the hosts of these numbers.
 func grown(t *testing.T, planes []int) *operator {
 	t.Helper()
 	o := newOperator(t, cluster(1, 0))
@@ -176,7 +176,7 @@ func stepOf(p *planner.Plan, name string) *planner.Step {
 	return nil
 }
 
-// waitsFor tells that a step comes after another one, whatever else is done.
+// waitsFor reports whether a step comes after another one, whatever else is done.
 func waitsFor(p *planner.Plan, s *planner.Step, other state.Address) bool {
 	return slices.ContainsFunc(s.Needs, func(need state.Address) bool { return need == other || waitsFor(p, p.Step(need), other) })
 }

@@ -41,7 +41,7 @@ func TestPodsAreLookedAt(t *testing.T) {
 	}
 }
 
-// drainOf is what a plan has to empty a node, by the key of its step.
+// drainOf returns what a plan has to empty a node, by the key of its step.
 func drainOf(t *testing.T, p *planner.Plan, name string) (planner.Drain, string) {
 	t.Helper()
 	s := stepOf(p, name)
@@ -97,7 +97,7 @@ func TestDrainOptions(t *testing.T) {
 	}
 }
 
-// crowded is a cluster of one control plane and two workers, of which the second
+// crowded returns a cluster of one control plane and two workers, of which the second
 // has pods of every sort, and leaves.
 func crowded(t *testing.T) *operator {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// stranded is a cluster of one control plane and two workers, each with a pod of an
+// stranded returns a cluster of one control plane and two workers, each with a pod of an
 // application of which one has to stay.
 func stranded(t *testing.T) *operator {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// withExternalEtcd is a configuration whose client files for etcd are the
+// withExternalEtcd returns a configuration whose client files for etcd are the
 // operator's, in a folder; renew issues the client certificate anew.
 func withExternalEtcd(t *testing.T, dir string) (cfg *config.Config, renew func(until time.Time)) {
 	t.Helper()

@@ -67,7 +67,7 @@ func TestEtcdKnowsItsArguments(t *testing.T) {
 	}
 }
 
-// ofEtcd are the findings of a plan with a tag of etcd's image, where etcd shows its
+// ofEtcd returns the findings of a plan with a tag of etcd's image, where etcd shows its
 // members as they are changed here.
 func ofEtcd(t *testing.T, base *operator, tag string, change func([]state.EtcdMember)) diag.Diagnostics {
 	t.Helper()

@@ -93,7 +93,7 @@ func printedFindings(diags diag.Diagnostics) string {
 	return b.String()
 }
 
-// saying is the finding with more to read in it.
+// saying returns the finding with more to read in it.
 func (w finding) saying(parts ...string) finding {
 	w.says = append(slices.Clone(w.says), parts...)
 	return w

@@ -22,7 +22,7 @@ type size struct {
 // it: func() (*operator, error), which gives the same operator each time.
 var foundings sync.Map
 
-// founded is an operator whose cluster is there, with nothing left to do. What
+// founded returns an operator whose cluster is there, with nothing left to do. What
 // becomes of it no other test sees: hosts, state and configuration are its own.
 // That founding works is for tests to show that begin with newOperator.
 func founded(t testing.TB, planes, workers int) *operator {
@@ -71,7 +71,7 @@ func (s size) found(t testing.TB) (*operator, error) {
 	return o, err
 }
 
-// copy is an operator for whom all is as it is for this one, with hosts, a state
+// copy returns an operator for whom all is as it is for this one, with hosts, a state
 // and blocks of clusters and nodes of its own, and with the same plan to carry out.
 func (o *operator) copy(t testing.TB) *operator {
 	t.Helper()
@@ -95,7 +95,7 @@ func (o *operator) copy(t testing.TB) *operator {
 	return &out
 }
 
-// copies are what pointers lead to, once more.
+// copies returns what pointers lead to, once more.
 func copies[T any](list []*T) []*T {
 	var out []*T
 	for _, p := range list {

@@ -135,7 +135,7 @@ func TestNoHalves(t *testing.T) {
 	}
 }
 
-// wayOut are the options by which a refusal says that nothing is left half done.
+// wayOut returns the options by which a refusal says that nothing is left half done.
 func wayOut(t *testing.T, detail string, given planner.Options) planner.Options {
 	t.Helper()
 	out := planner.Options{Targets: slices.Clone(given.Targets)}

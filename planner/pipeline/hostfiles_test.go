@@ -131,7 +131,7 @@ func (f *founding) do(on *safe, op planner.Operation) {
 	}
 }
 
-// signer is the host with the CA's key; the operation's own where it names none.
+// signer returns the host with the CA's key; the operation's own where it names none.
 func (f *founding) signer(on *safe, ca planner.Signer) providers.Host {
 	if ca.On.IsZero() {
 		return on
@@ -173,7 +173,7 @@ func wantFiles(t *testing.T, host *safe, golden *kubeadmtest.HostFiles, ca strin
 	}
 }
 
-// shown is a value with what its pointers point to.
+// shown returns a value with what its pointers point to.
 func shown(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "  ", "  ")

@@ -17,14 +17,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubernetesImages are all that a cluster of cluster() needs.
+// kubernetesImages returns all that a cluster of cluster() needs.
 func kubernetesImages(cfg *config.Config) []string {
 	return kubeadm.Images(kubeadm.Input{Cluster: cfg.Clusters[0], Node: cfg.Nodes[0], Facts: &state.Facts{}})
 }
 
 const site = "example.internal/network:1"
 
-// airGapped is an operator of bare hosts that reach no registry, with a folder of artifacts.
+// airGapped returns an operator of bare hosts that reach no registry, with a folder of artifacts.
 func airGapped(t *testing.T, cfg *config.Config) (*operator, artifactstest.Folder) {
 	t.Helper()
 	o := newOperator(t, cfg)
@@ -196,7 +196,7 @@ func TestInstallChange(t *testing.T) {
 	}
 }
 
-// uploaded are the paths of the files that a step sends.
+// uploaded returns the paths of the files that a step sends.
 func uploaded(s planner.Step) []string {
 	var out []string
 	for _, op := range s.Operations {

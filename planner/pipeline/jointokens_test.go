@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// joinTokens are the IDs of tokens for joining that there are.
+// joinTokens returns the IDs of tokens for joining that there are.
 func (o *operator) joinTokens() []string { return o.observe().ClusterReports["prod"].JoinTokens }
 
 // TestJoinTokens: each node that joins has a token of its own, which is valid for a quarter of an hour,

@@ -15,7 +15,7 @@ type restartOfMember struct {
 	hand    *planner.MoveEtcdLeader
 }
 
-// memberRestarts are those of the plan as it would be made now. Who hands over does so right before the member stops.
+// memberRestarts returns those of the plan as it would be made now. Who hands over does so right before the member stops.
 func (o *operator) memberRestarts() []restartOfMember {
 	t := o.t
 	t.Helper()

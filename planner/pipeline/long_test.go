@@ -2,7 +2,7 @@ package pipeline_test
 
 import "os"
 
-// long tells that tests try all that they can, however long that takes. Otherwise they
+// long reports whether tests try all that they can, however long that takes. Otherwise they
 // try some of it, the same each time.
 func long() bool { return os.Getenv("KUBEWRIGHT_LONG") != "" }
 

@@ -37,7 +37,7 @@ func issues(p *planner.Plan) []string {
 	return out
 }
 
-// shared are the identities of what a control plane shares with the others.
+// shared returns the identities of what a control plane shares with the others.
 func (o *operator) shared(address string) []string {
 	o.t.Helper()
 	var q state.Query

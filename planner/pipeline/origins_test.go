@@ -90,7 +90,7 @@ func TestOriginOfEverySetting(t *testing.T) {
 	}
 }
 
-// below tells that something at a path or below it is in the set.
+// below reports whether something at a path or below it is in the set.
 func below(set map[string]bool, path string) bool {
 	for p := range set {
 		if strings.HasPrefix(p, path) || strings.HasPrefix(path, p) {
@@ -103,7 +103,7 @@ func below(set map[string]bool, path string) bool {
 // settingLine is where a setting is written that is looked at; the others have line 1.
 const settingLine = 7
 
-// wantedWith is what is wanted of a cluster that is about to be founded, with a setting.
+// wantedWith returns what is wanted of a cluster that is about to be founded, with a setting.
 func wantedWith(t *testing.T, s setting, name string) *state.Snapshot {
 	t.Helper()
 	o := newOperator(t, cluster(2, 1))
@@ -139,7 +139,7 @@ var (
 	initialEnd = regexp.MustCompile("([A-Z]+)([A-Z][a-z])")
 )
 
-// snake is the name that the language has for a field.
+// snake returns the name that the language has for a field.
 func snake(field string) string {
 	field = strings.ReplaceAll(field, "SANs", "Sans")
 	return strings.ToLower(initialEnd.ReplaceAllString(wordEnd.ReplaceAllString(field, "${1}_${2}"), "${1}_${2}"))

@@ -65,7 +65,7 @@ func refusePartialPlan(v *topology.Fleet, d planner.Draft, p *planner.Plan, o pl
 		strings.Join(ownership.Restrictions(o), " "), describeViolations(found), instead(found, o))}
 }
 
-// rests tells that a step is one of several that go one after another, each in the
+// rests reports whether a step is one of several that go one after another, each in the
 // belief that those before it are done.
 func rests(v *topology.Fleet, id state.Address) bool {
 	if id.Waypoint != "" {
@@ -115,7 +115,7 @@ type end struct {
 	why string
 }
 
-// expiriesOf are the steps that end what a step begins.
+// expiriesOf returns the steps that end what a step begins.
 func expiriesOf(v *topology.Fleet, s *planner.Step) []end {
 	n := v.Find(s.Target)
 	if n == nil {
@@ -138,7 +138,7 @@ func expiriesOf(v *topology.Fleet, s *planner.Step) []end {
 	return nil
 }
 
-// joinEnds are the steps that end what a kubelet begins that joins.
+// joinEnds returns the steps that end what a kubelet begins that joins.
 func joinEnds(n *topology.Node, why string) []end {
 	return []end{{topology.StepAddress(n.Target, topology.EtcdPhase), why}, {topology.StepAddress(n.Target, topology.ControlPlanePhase), why}, {topology.StepAddress(n.Target, topology.WaitBootstrapPhase), why}}
 }

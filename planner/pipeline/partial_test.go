@@ -65,7 +65,7 @@ func TestPartOfACluster(t *testing.T) {
 	}
 }
 
-// nothing is a configuration that has no cluster any more, and says that it is meant.
+// nothing returns a configuration that has no cluster any more, and says that it is meant.
 func nothing() *config.Config {
 	return &config.Config{Removals: []config.Removal{{From: state.ClusterTarget("prod"), Destroy: true}}}
 }

@@ -29,7 +29,7 @@ func desired(c *topology.Cluster) []state.Item {
 	return out
 }
 
-// Desired is what the configuration and the facts ask for, with secrets sealed.
+// Desired returns what the configuration and the facts ask for, with secrets sealed.
 func Desired(v *topology.Fleet) *state.Snapshot {
 	out := &state.Snapshot{}
 	if v.Destroy {

@@ -94,7 +94,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	return topology.Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, append(diags, warnings(v, p, own, observed, options)...)
 }
 
-// findings are what hosts and clusters have against what is wanted of them.
+// findings returns what hosts and clusters have against what is wanted of them.
 func findings(v *topology.Fleet) diag.Diagnostics {
 	return slices.Concat(
 		unchangeable(v), etcd.EtcdVersion(v), checkPods(v), pki.CheckAuthorities(v), rotation.CheckRotations(v), preflight.Preflight(v),
@@ -102,18 +102,18 @@ func findings(v *topology.Fleet) diag.Diagnostics {
 	)
 }
 
-// warnings are what somebody should know before a plan is carried out.
+// warnings returns what somebody should know before a plan is carried out.
 func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
 	return slices.Concat(etcd.Alarms(v, p), etcd.LostUnknownVoters(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.NoNamespace(v, p),
 		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.Undrained(v, p), drain.WarnDrainCapacity(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
 }
 
-// refusals are why a plan that is whole must not be carried out.
+// refusals returns why a plan that is whole must not be carried out.
 func refusals(v *topology.Fleet, d planner.Draft, p *planner.Plan, options planner.Options) diag.Diagnostics {
 	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p))
 }
 
-// Unsound is what a plan of ours is called that must not be carried out.
+// Unsound returns what a plan of ours is called that must not be carried out.
 func Unsound(err error) *diag.Diagnostic {
 	return diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed. Please report it, with this text and the command.", err)
 }
@@ -261,7 +261,7 @@ func departure(b *topology.Builder, l topology.Departure) {
 	etcd.SnapshotBeforeLeaving(b, l, resets)
 }
 
-// clusterJoiners are the nodes that get an identity in the cluster in this plan.
+// clusterJoiners returns the nodes that get an identity in the cluster in this plan.
 func clusterJoiners(c *topology.Cluster) []*topology.Node {
 	var out []*topology.Node
 	for _, n := range c.Nodes {
@@ -284,7 +284,7 @@ func silentDepartures(c *topology.Cluster) int {
 	return count
 }
 
-// clusterResources are the cluster, its addons and its nodes as the plan counts them.
+// clusterResources returns the cluster, its addons and its nodes as the plan counts them.
 func clusterResources(v *topology.Fleet, c *topology.Cluster, d *planner.Draft, desired *state.Snapshot, changes []planner.Change) []planner.ResourceChange {
 	action := func(existed bool) planner.Action {
 		if existed {
@@ -357,7 +357,7 @@ func itemsThere(desired *state.Snapshot, changes []planner.Change) map[state.Tar
 	return out
 }
 
-// destroys tells that a destroy has a cluster to take away. Where all of its nodes have
+// destroys reports whether a destroy has a cluster to take away. Where all of its nodes have
 // left and the last write was lost, the state has only what was kept in the cluster, of
 // a first apply without what the cluster is. Where somebody has had the state forget the
 // nodes, their hosts hold the cluster still.

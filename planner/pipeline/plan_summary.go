@@ -37,7 +37,7 @@ func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 	p.Quorum, p.Upgrades = append(quorum, p.Quorum...), upgrades
 }
 
-// clusterQuorum is the sentence about etcd membership, in a plan with these steps. Of what
+// clusterQuorum returns the sentence about etcd membership, in a plan with these steps. Of what
 // else could be done it is known whether it is left out.
 func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Address]bool) string {
 	planes := len(c.ControlPlanes())
@@ -69,7 +69,7 @@ func foundedMembers(c *topology.Cluster, out map[state.Address]bool) string {
 	return "1 member founded."
 }
 
-// upgradePart is the sentence about the upgrade, and of one that is left out in
+// upgradePart returns the sentence about the upgrade, and of one that is left out in
 // part how much of it there is.
 func upgradePart(c *topology.Cluster, out map[state.Address]bool) string {
 	all, here := 0, 0

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// cluster is a configuration of so many control planes and workers.
+// cluster returns a configuration of so many control planes and workers.
 func cluster(planes, workers int) *config.Config {
 	c := config.NewCluster("prod", "1.36.3")
 	c.ControlPlaneEndpoint = "api.example.com:6443"
@@ -34,7 +34,7 @@ func cluster(planes, workers int) *config.Config {
 	return cfg
 }
 
-// blankHosts answers for every node as a prepared host on which nothing was done.
+// blankHosts returns for every node as a prepared host on which nothing was done.
 func blankHosts(cfg *config.Config) *topology.Fleet {
 	v := &topology.Fleet{
 		Config: cfg, Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},

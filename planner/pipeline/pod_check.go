@@ -94,7 +94,7 @@ func usedTwice(spec state.Value) string {
 	return ""
 }
 
-// podPlace is where the configuration changes a pod last: the last patch, else the last
+// podPlace returns where the configuration changes a pod last: the last patch, else the last
 // volume, else the cluster's block.
 func podPlace(n *topology.Node, component string) state.Source {
 	if patches := kubeadm.Patches(n.Input(), component); len(patches) > 0 {

@@ -54,7 +54,7 @@ func (e expecter) files(s *planner.Step, op planner.Operation) {
 	}
 }
 
-// secret tells that what is there holds, or held, something sensitive: a digest
+// secret reports whether what is there holds, or held, something sensitive: a digest
 // without a key would tell whether a short secret was guessed, and no host and
 // no API server has the key. Such a step rests on the diff alone.
 func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool {
@@ -87,7 +87,7 @@ func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool 
 	return false
 }
 
-// rewrites tells that the kubelet itself writes a file while the plan runs: its
+// rewrites reports whether the kubelet itself writes a file while the plan runs: its
 // certificate, and its kubeconfig as long as it has not got that.
 func rewrites(v *topology.Fleet, t state.Target, path string) bool {
 	c := v.ClusterOf(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// row is the row of the table that a check's name belongs to: its own, or the
+// row returns the row of the table that a check's name belongs to: its own, or the
 // one with the beginning of its name.
 func row(name string) *preflight.PreflightCheck {
 	rows := preflight.PreflightChecks()
@@ -206,7 +206,7 @@ func proxy(except string) func(*config.Config) {
 	}
 }
 
-// spoil is an operator before whose first plan the host is spoilt.
+// spoil returns an operator before whose first plan the host is spoilt.
 func (s spoilt) spoil(t *testing.T) *operator {
 	o := newOperator(t, cluster(1, 1))
 	if s.config != nil {
@@ -222,7 +222,7 @@ func (s spoilt) edit(o *operator) {
 	}
 }
 
-// findings are what the preflight says.
+// findings returns what the preflight says.
 func (o *operator) findings(etcd *topology.ExternalEtcd) diag.Diagnostics {
 	v := o.observe()
 	if etcd != nil {

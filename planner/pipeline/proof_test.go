@@ -25,7 +25,7 @@ var breaking = map[string]func(c *config.Cluster, args ...config.Arg){
 	"kube-scheduler":          func(c *config.Cluster, args ...config.Arg) { c.Scheduler.Args = args },
 }
 
-// broken are the control planes whose manifest has the argument.
+// broken returns the control planes whose manifest has the argument.
 func (o *operator) broken(component string) []string {
 	o.t.Helper()
 	var out []string

@@ -17,7 +17,7 @@ import (
 type protection struct {
 	// written is where a block says so now; zero when only the state remembers it.
 	written state.Source
-	// declared tells that the target's block is still there.
+	// declared reports whether the target's block is still there.
 	declared bool
 }
 
@@ -59,7 +59,7 @@ func (p protection) reason(t state.Target) string {
 		"Put its block back, or lift the protection with\n\n  removed {\n    from = %s\n    lifecycle { prevent_destroy = false }\n  }\n\nAnd %s", t, rest)
 }
 
-// fleetProtection is what keeps a target from being destroyed.
+// fleetProtection returns what keeps a target from being destroyed.
 func fleetProtection(v *topology.Fleet, t state.Target) (protection, bool) {
 	l, declared := lifecycleOf(v, t)
 	switch {
@@ -76,19 +76,19 @@ func fleetProtection(v *topology.Fleet, t state.Target) (protection, bool) {
 	return protection{declared: declared}, true
 }
 
-// refersTo tells that a removed block speaks of a target; of a cluster it speaks
+// refersTo reports whether a removed block speaks of a target; of a cluster it speaks
 // with its nodes.
 func refersTo(v *topology.Fleet, r config.Removal, t state.Target) bool {
 	return r.Covers(t) || r.From.Type == state.TypeCluster && v.RecordedNode(t) && v.Recorded.Nodes[t].Cluster == r.From.Name
 }
 
-// Prevents tells that the state is to remember a target as protected.
+// Prevents reports whether the state is to remember a target as protected.
 func Prevents(v *topology.Fleet, t state.Target) bool {
 	l, _ := lifecycleOf(v, t)
 	return l.Prevents(wasProtected(v, t))
 }
 
-// lifecycleOf is what the configuration says of a target's life. A key that left
+// lifecycleOf returns what the configuration says of a target's life. A key that left
 // a block is spoken of by the block's other nodes.
 func lifecycleOf(v *topology.Fleet, t state.Target) (config.Lifecycle, bool) {
 	if t.Type == state.TypeCluster {
@@ -112,7 +112,7 @@ func lifecycleOf(v *topology.Fleet, t state.Target) (config.Lifecycle, bool) {
 	return found.Lifecycle, true
 }
 
-// wasProtected tells that the state remembers a target as protected.
+// wasProtected reports whether the state remembers a target as protected.
 func wasProtected(v *topology.Fleet, t state.Target) bool {
 	if v.Recorded == nil {
 		return false

@@ -272,7 +272,7 @@ type ownershipCase struct {
 	want   finding
 }
 
-// ownerships are what may be said of whose a host is.
+// ownerships returns what may be said of whose a host is.
 func ownerships() map[string]ownershipCase {
 	const worker = `node.worker["w1"]`
 	renamed := func(o *operator) {

@@ -86,7 +86,7 @@ func (l *ledger) close() {
 	l.before = now
 }
 
-// inFlight is what the step that runs has changed by now, and the components whose
+// inFlight returns what the step that runs has changed by now, and the components whose
 // manifests these are: who goes on puts back what it had taken away.
 func (l *ledger) inFlight() map[string]bool {
 	out := map[string]bool{}

@@ -71,7 +71,7 @@ func project(v *topology.Fleet) {
 	}
 }
 
-// withoutNode is the cluster once the node has left.
+// withoutNode returns the cluster once the node has left.
 func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterReport {
 	out := *c
 	out.Nodes, out.StaticPods = maps.Clone(c.Nodes), maps.Clone(c.StaticPods)
@@ -84,7 +84,7 @@ func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterRe
 	return &out
 }
 
-// departureLeft is a host of which a replaced node has left: what reset takes away is
+// departureLeft returns a host of which a replaced node has left: what reset takes away is
 // gone, what it leaves is as it was.
 func departureLeft(l topology.Departure) *state.Report {
 	r := *l.Report

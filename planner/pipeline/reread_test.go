@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// restarts are the processes that a plan ends, and the certificates that it
+// restarts returns the processes that a plan ends, and the certificates that it
 // wants to see on the wire, with their nodes.
 func restarts(p *planner.Plan) (ended, shown []string) {
 	for _, s := range p.Steps {

@@ -169,7 +169,7 @@ func TestDestroyTakesBackWhatTheKubeletToldLogind(t *testing.T) {
 	}
 }
 
-// flannel is a network addon as far as hosts notice it.
+// flannel returns a network addon as far as hosts notice it.
 func flannel() *config.Addon {
 	volume := func(name, path string) map[string]any {
 		return map[string]any{"name": name, "hostPath": map[string]any{"path": path}}
@@ -416,7 +416,7 @@ func TestKernelModules(t *testing.T) {
 	}
 }
 
-// swapping is an operator over hosts on which fstab has swap.
+// swapping returns an operator over hosts on which fstab has swap.
 func swapping(t *testing.T) *operator {
 	t.Helper()
 	o := newOperator(t, cluster(1, 1))

@@ -29,7 +29,7 @@ func cost(v *topology.Fleet, c planner.Change) planner.Cost {
 	return planner.CostNone
 }
 
-// restartsFor tells that the change of an item has something restarted on a node that runs.
+// restartsFor reports whether the change of an item has something restarted on a node that runs.
 func restartsFor(n *topology.Node, c planner.Change) bool {
 	switch c.Address.Phase {
 	case topology.KubeletStartPhase:
@@ -45,7 +45,7 @@ func restartsFor(n *topology.Node, c planner.Change) bool {
 	})
 }
 
-// restartsForSoftware tells that a part of what is installed is restarted when the
+// restartsForSoftware reports whether a part of what is installed is restarted when the
 // item changes.
 func restartsForSoftware(n *topology.Node, c planner.Change) bool {
 	if c.Kind == state.KindUnit {

@@ -135,7 +135,7 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 	}
 }
 
-// resourcesOf are the clusters and nodes of a plan, if there is one.
+// resourcesOf returns the clusters and nodes of a plan, if there is one.
 func resourcesOf(r topology.Result) []planner.ResourceChange {
 	if r.Plan == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// itemsOf are the twin's items of the node at a place in the view; none when
+// itemsOf returns the twin's items of the node at a place in the view; none when
 // they cannot be rendered.
 func itemsOf(v *topology.Fleet, i, j int) []state.Item {
 	if n := v.Clusters[i].Nodes[j]; kubeadm.Check(n.Input()) == nil {
@@ -26,7 +26,7 @@ func itemsOf(v *topology.Fleet, i, j int) []state.Item {
 	return nil
 }
 
-// clusterItemsOf are the twin's items of the cluster at a place in the view.
+// clusterItemsOf returns the twin's items of the cluster at a place in the view.
 func clusterItemsOf(v *topology.Fleet, i int) []state.Item {
 	c := v.Clusters[i]
 	if primary := c.PrimaryNode(); primary != nil && kubeadm.Check(primary.Input()) != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rotating is an operator who was cut short in a stage of a rotation.
+// rotating returns an operator who was cut short in a stage of a rotation.
 func rotating(t *testing.T, base *operator, ca, stage, phase string) *operator {
 	t.Helper()
 	o := base.copy(t)

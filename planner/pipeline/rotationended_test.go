@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// ageing is a cluster whose CAs end within 300 hours, and what they have signed later.
+// ageing returns a cluster whose CAs end within 300 hours, and what they have signed later.
 func ageing(t *testing.T) *operator {
 	t.Helper()
 	o := newOperator(t, cluster(3, 1))
@@ -50,7 +50,7 @@ func (o *operator) whileEnding(t *testing.T, cas, step string, hours time.Durati
 	return out, asked
 }
 
-// saidOfEnded is what the last plan said of CAs that have ended, and whether it refused for that.
+// saidOfEnded returns what the last plan said of CAs that have ended, and whether it refused for that.
 func (o *operator) saidOfEnded() []string {
 	var out []string
 	for _, d := range o.said {

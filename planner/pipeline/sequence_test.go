@@ -307,7 +307,7 @@ func (w *wanderer) stops(host string) func() {
 	return boot
 }
 
-// spare are the addresses of hosts that run, are nodes or are to be, and without each
+// spare returns the addresses of hosts that run, are nodes or are to be, and without each
 // of which the cluster can do: workers, and where there are three control planes before
 // and behind also those.
 func (w *wanderer) spare() []string {
@@ -335,7 +335,7 @@ func (w *wanderer) spare() []string {
 	return out
 }
 
-// canDoWithout tells that etcd has three voters at least, and all of them are well; or
+// canDoWithout reports whether etcd has three voters at least, and all of them are well; or
 // that the host has none of them.
 func (w *wanderer) canDoWithout(host string) bool {
 	if !slices.Contains(w.planeAddresses(), host) {
@@ -450,7 +450,7 @@ func roles(nodes []*config.Node) string {
 	return strings.Join(out, ", ")
 }
 
-// planeAddresses are those of control planes that are there, or may be by now.
+// planeAddresses returns those of control planes that are there, or may be by now.
 func (w *wanderer) planeAddresses() []string {
 	var out []string
 	for _, n := range w.recorded.Nodes {

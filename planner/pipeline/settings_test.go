@@ -48,7 +48,7 @@ func setField(v reflect.Value, path string, value any) {
 	v.Set(reflect.ValueOf(value))
 }
 
-// settings are the fields of a cluster and of a node that change what is done, each
+// settings returns the fields of a cluster and of a node that change what is done, each
 // with a value that does.
 func settings() map[string]setting {
 	args := []config.Arg{{Name: "v", Value: "3"}}
@@ -179,7 +179,7 @@ func TestEverySettingHasAnEffect(t *testing.T) {
 	}
 }
 
-// planned is the plan of a cluster at a moment, with a setting, and what it wants on
+// planned returns the plan of a cluster at a moment, with a setting, and what it wants on
 // hosts.
 func planned(t *testing.T, s setting) string {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// raised is a cluster that is about to be upgraded.
+// raised returns a cluster that is about to be upgraded.
 func raised(t *testing.T, planes int, from, to string) *operator {
 	t.Helper()
 	o := running(t, planes, 0, from)
@@ -23,7 +23,7 @@ func raised(t *testing.T, planes int, from, to string) *operator {
 	return o
 }
 
-// shipped is a cluster that is about to be upgraded with artifacts.
+// shipped returns a cluster that is about to be upgraded with artifacts.
 func shipped(t *testing.T, planes int) *operator {
 	t.Helper()
 	o := running(t, planes, 1, "1.35.8")
@@ -32,7 +32,7 @@ func shipped(t *testing.T, planes int) *operator {
 	return o
 }
 
-// tuned is a cluster whose etcd is about to get another argument.
+// tuned returns a cluster whose etcd is about to get another argument.
 func tuned(t *testing.T, planes int) *operator {
 	t.Helper()
 	o := founded(t, planes, 0)

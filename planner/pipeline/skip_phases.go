@@ -35,7 +35,7 @@ func unskipped(v *topology.Fleet, changes []planner.Change) []planner.Change {
 	})
 }
 
-// skippedAddons are the objects of kubeadm's addons that are left out, which may be
+// skippedAddons returns the objects of kubeadm's addons that are left out, which may be
 // there all the same: made before, or by somebody else. The user's own addons are
 // not among them, as their blocks say that they are wanted.
 func skippedAddons(c *topology.Cluster) map[state.ObjectRef]bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// skippable is a cluster of which each phase that may be left out has something to do.
+// skippable returns a cluster of which each phase that may be left out has something to do.
 func skippable() *config.Config {
 	cfg := cluster(2, 1)
 	cfg.Nodes[2].Labels = map[string]string{"example.com/pool": "batch"}

@@ -45,7 +45,7 @@ var ills = map[string]func(v *topology.Fleet, number int){
 	},
 }
 
-// planeName is the name of the Node of a control plane.
+// planeName returns the name of the Node of a control plane.
 func planeName(number int) string { return fmt.Sprintf("host-10-0-0-1%d", number) }
 
 // works are what is asked for while control planes are ill, and the version before.

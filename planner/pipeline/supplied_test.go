@@ -25,7 +25,7 @@ type holder struct {
 	cas    map[string]*pkitest.CA
 }
 
-// withoutKeys is a configuration whose CAs have no key, and who has them.
+// withoutKeys returns a configuration whose CAs have no key, and who has them.
 func withoutKeys(t *testing.T, planes, workers int) *holder {
 	t.Helper()
 	h := &holder{t: t, config: cluster(planes, workers), cas: map[string]*pkitest.CA{}}

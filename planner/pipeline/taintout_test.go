@@ -146,7 +146,7 @@ func TestTaintBeforePodsAreLetIn(t *testing.T) {
 	o.wantNothing()
 }
 
-// tainted is a cluster that is to be upgraded, and whose nodes are to get taints.
+// tainted returns a cluster that is to be upgraded, and whose nodes are to get taints.
 func tainted(t *testing.T) *operator {
 	t.Helper()
 	o := founded(t, 1, 2)
@@ -158,7 +158,7 @@ func tainted(t *testing.T) *operator {
 	return o
 }
 
-// turnOf are the phases of a plan in which a node is emptied, marked and opened again.
+// turnOf returns the phases of a plan in which a node is emptied, marked and opened again.
 func turnOf(p *planner.Plan, key string) []string {
 	var out []string
 	for _, s := range p.Steps {

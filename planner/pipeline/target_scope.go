@@ -36,7 +36,7 @@ func setAside(v *topology.Fleet, targets []planner.Selector) diag.Diagnostics {
 	return diags
 }
 
-// labelOf is the cluster of a node, by the configuration or by the state.
+// labelOf returns the cluster of a node, by the configuration or by the state.
 func labelOf(v *topology.Fleet, t state.Target) string {
 	for _, n := range v.Config.Nodes {
 		if n.Target == t {
@@ -49,7 +49,7 @@ func labelOf(v *topology.Fleet, t state.Target) string {
 	return ""
 }
 
-// reaches tells that a selector means something of a cluster, or that a flag does.
+// reaches reports whether a selector means something of a cluster, or that a flag does.
 func reaches(v *topology.Fleet, targets []planner.Selector, label string) bool {
 	all := []state.Target{state.ClusterTarget(label)}
 	if c := v.Config.Cluster(label); c != nil {

@@ -24,7 +24,7 @@ func token(text string, ttl time.Duration) config.BootstrapToken {
 	return t
 }
 
-// secretOf is a Secret of kube-system as the API shows it; null when it is gone.
+// secretOf returns a Secret of kube-system as the API shows it; null when it is gone.
 func (o *operator) secretOf(name string) state.Value {
 	o.t.Helper()
 	return o.observe().ClusterReports["prod"].Objects[state.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: name}]

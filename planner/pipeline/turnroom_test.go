@@ -105,7 +105,7 @@ func TestRoomBesideThoseThatJoin(t *testing.T) {
 	}
 }
 
-// turnDrain is the step that empties a node.
+// turnDrain returns the step that empties a node.
 func turnDrain(t *testing.T, o *operator, p *planner.Plan, name string) *planner.Step {
 	t.Helper()
 	for i := range p.Steps {

@@ -24,7 +24,7 @@ const (
 	removesEtcd      = "remove_path /etc/kubernetes/manifests/etcd.yaml"
 )
 
-// raising is a cluster of three control planes in a version, which is about to get 1.36.3.
+// raising returns a cluster of three control planes in a version, which is about to get 1.36.3.
 func raising(t *testing.T, from string) *operator {
 	t.Helper()
 	o := running(t, 3, 0, from)
@@ -61,7 +61,7 @@ func (o *operator) cutIn(step, effect string) {
 	}
 }
 
-// turnsOf are the control planes in the order in which a plan comes to their static pods.
+// turnsOf returns the control planes in the order in which a plan comes to their static pods.
 func turnsOf(p *planner.Plan) string {
 	var out []string
 	for _, s := range p.Steps {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// leaveToOthers is a lifecycle with one entry of ignore_changes, written in line 7.
+// leaveToOthers returns a lifecycle with one entry of ignore_changes, written in line 7.
 func leaveToOthers(path ...string) config.Lifecycle {
 	return config.Lifecycle{IgnoreChanges: []config.Ignored{{Path: path, Source: state.Source{File: "main.hcl", Line: 7, Column: 1}}}}
 }

@@ -48,13 +48,13 @@ func hasToBeSeen(v *topology.Fleet, t state.Target) bool {
 	})
 }
 
-// besides is what a report that has other errors says of hosts that a plan would speak
+// besides returns what a report that has other errors says of hosts that a plan would speak
 // of: those that are left out, and those that cannot be written to.
 func besides(v *topology.Fleet) diag.Diagnostics {
 	return append(stillOut(v), preflight.Unwritable(v, nil)...)
 }
 
-// stillOut are the hosts that the flag leaves out: the plan, which would list them, is
+// stillOut returns the hosts that the flag leaves out: the plan, which would list them, is
 // not printed.
 func stillOut(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
@@ -66,7 +66,7 @@ func stillOut(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// leftOut are the hosts, in order, without which a plan can go on.
+// leftOut returns the hosts, in order, without which a plan can go on.
 func leftOut(v *topology.Fleet) []state.Unobserved {
 	var out []state.Unobserved
 	for _, u := range v.Unobserved {

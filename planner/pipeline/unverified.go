@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Unproved are the control planes of a cluster whose API servers run and are not shown as
+// Unproved returns the control planes of a cluster whose API servers run and are not shown as
 // ready by its API, with the names of their mirror pods. They may serve all the same: kubelets
 // show what they have probed, the first time ten seconds after a start, and up to 1.34 one
 // that was restarted knows nothing of before (KEP-4781, kubernetes/kubernetes#100277). And

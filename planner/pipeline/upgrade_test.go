@@ -169,7 +169,7 @@ func TestUpgradeCrashAnywhere(t *testing.T) {
 	crashAnywhere(t, o, 41)
 }
 
-// paced is a cluster of one control plane and six workers in two pools, about to
+// paced returns a cluster of one control plane and six workers in two pools, about to
 // be upgraded.
 func paced(t *testing.T) *operator {
 	t.Helper()

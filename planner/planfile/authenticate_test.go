@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// resealed is a file with other content and a checksum that fits it, as everybody who can
+// resealed returns a file with other content and a checksum that fits it, as everybody who can
 // write the file can make it.
 func resealed(t *testing.T, file map[string]any) []byte {
 	t.Helper()

@@ -46,12 +46,12 @@ type Progress struct {
 	Recorded func(state.Address) *state.Item
 }
 
-// touched tells that a difference of an item or step may be the work of what was begun.
+// touched reports whether a difference of an item or step may be the work of what was begun.
 func (p *Progress) touched(saved *planner.Plan, a state.Address) bool {
 	return p != nil && (p.Touched(a) || p.wrote(saved, a))
 }
 
-// wrote tells that a step which was begun was to write or remove the item itself,
+// wrote reports whether a step which was begun was to write or remove the item itself,
 // whichever phase it belongs to: a step that changes etcd stops the API server by
 // taking its manifest away, and brings that back.
 func (p *Progress) wrote(saved *planner.Plan, a state.Address) bool {
@@ -100,7 +100,7 @@ func (p *Progress) recorded(a state.Address) *state.Item {
 	return p.Recorded(a)
 }
 
-// owes tells that a change of which the saved plan says nothing is the saved plan's
+// owes reports whether a change of which the saved plan says nothing is the saved plan's
 // own all the same: to bring back what a step has taken away and was to bring back, or
 // to have a static pod read anew what was renewed for it.
 func (p *Progress) owes(saved *planner.Plan, c planner.Change) bool {
@@ -160,7 +160,7 @@ func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 	return out
 }
 
-// Leaves tells that a plan made now cannot do all of a saved one, because it leaves out
+// Leaves reports whether a plan made now cannot do all of a saved one, because it leaves out
 // what could be looked at then.
 func Leaves(saved, now *planner.Plan) bool {
 	return slices.ContainsFunc(now.Withheld, func(u state.Unobserved) bool { return !withheld(saved, u.Target) })
@@ -270,7 +270,7 @@ func proves(p *planner.Plan) string {
 	return strings.Join(out, " ")
 }
 
-// apartFromProofs is what a plan changes: without the steps that only prove that
+// apartFromProofs returns what a plan changes: without the steps that only prove that
 // something runs, which may be so by now or not any more, and without what
 // follows from them for the others: their order, and who is said to serve meanwhile.
 func apartFromProofs(p *planner.Plan) *planner.Plan {

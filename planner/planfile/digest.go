@@ -14,7 +14,7 @@ import (
 // approve a plan by.
 const ShortDigest = 16
 
-// Digest is the hex SHA-256 of what a plan would do. It does not depend on when
+// Digest returns the hex SHA-256 of what a plan would do. It does not depend on when
 // and by which version of the tool the plan was made, on the state's serial, on
 // where in which file the configuration says something, on how a file that is to
 // be changed was written (values are compared, never bytes), on which control plane

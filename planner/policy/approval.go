@@ -67,7 +67,7 @@ func (in Input) approval(p config.Policy) []planner.PolicyFinding {
 	return []planner.PolicyFinding{finding}
 }
 
-// how is the way in which somebody approves a plan, by the command that it is of.
+// how returns the way in which somebody approves a plan, by the command that it is of.
 func how(p *planner.Plan, flag string) string {
 	switch {
 	case p.Command != "":
@@ -78,7 +78,7 @@ func how(p *planner.Plan, flag string) string {
 	return "apply with " + flag + ", or apply a saved plan"
 }
 
-// approvers are the different people who approve the plan.
+// approvers returns the different people who approve the plan.
 func (in Input) approvers(a *config.Approval) []string {
 	var out []string
 	for _, line := range in.Approvals[a.File] {

@@ -36,7 +36,7 @@ type Input struct {
 	Now time.Time
 	// Digest is the plan's.
 	Digest string
-	// Approved tells that the digest was given on the command line, or that the plan
+	// Approved reports whether the digest was given on the command line, or that the plan
 	// is a saved one.
 	Approved bool
 	// Approvals are what the files of approvals hold, by the file's name.
@@ -61,23 +61,23 @@ func Evaluate(in Input) []planner.PolicyFinding {
 	return out
 }
 
-// MayChange tells that what a policy says of a plan may be another thing while the plan
+// MayChange reports whether what a policy says of a plan may be another thing while the plan
 // is carried out: by the clock, or by a file of approvals.
 func MayChange(p config.Policy) bool {
 	return len(p.Freezes) > 0 || p.Approval != nil && p.Approval.File != ""
 }
 
-// Refusals are the findings that stop an apply.
+// Refusals returns the findings that stop an apply.
 func Refusals(findings []planner.PolicyFinding) []planner.PolicyFinding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f planner.PolicyFinding) bool { return f.Overridden })
 }
 
-// concerns tells that a step of the plan is one of what the policy speaks of.
+// concerns reports whether a step of the plan is one of what the policy speaks of.
 func (in Input) concerns(p config.Policy) bool {
 	return slices.ContainsFunc(in.Plan.Steps, func(s planner.Step) bool { return in.within(p, s.Target) })
 }
 
-// within tells that a target belongs to the policy's cluster.
+// within reports whether a target belongs to the policy's cluster.
 func (in Input) within(p config.Policy, t state.Target) bool {
 	if p.Cluster == "" {
 		return true
@@ -93,7 +93,7 @@ func (in Input) within(p config.Policy, t state.Target) bool {
 	return in.Recorded != nil && in.Recorded.Nodes[t] != nil && in.Recorded.Nodes[t].Cluster == p.Cluster
 }
 
-// leaving are the targets within a policy that the plan counts as destroyed or replaced.
+// leaving returns the targets within a policy that the plan counts as destroyed or replaced.
 func (in Input) leaving(p config.Policy) []string {
 	var out []string
 	for _, r := range in.Plan.Resources {

@@ -127,7 +127,7 @@ func PreflightChecks() []PreflightCheck {
 	return out
 }
 
-// ofControlPlanes tells that the check is one of control planes alone.
+// ofControlPlanes reports whether the check is one of control planes alone.
 func (c preflightCheck) ofControlPlanes() bool { return c.on == onControlPlanes || c.on == onExternal }
 
 func (c preflightCheck) running() string {

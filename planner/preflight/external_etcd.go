@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// RegistryPrefix is what the API server's keys begin with.
+// RegistryPrefix returns what the API server's keys begin with.
 func RegistryPrefix(c *config.Cluster) string {
 	prefix := "/registry"
 	for _, a := range c.APIServer.Args {
@@ -27,7 +27,7 @@ func RegistryPrefix(c *config.Cluster) string {
 // MinExternalEtcdVersion of 1.34 to 1.37).
 const minExternalEtcd = "3.5.24"
 
-// seenExternalEtcd is what was seen through the node, before the cluster's API has
+// seenExternalEtcd returns what was seen through the node, before the cluster's API has
 // served anything; nil when it is not the one through which it was asked.
 func seenExternalEtcd(n *topology.Node) *topology.ExternalEtcd {
 	c := n.Cluster
@@ -81,7 +81,7 @@ func externalEtcdData(n *topology.Node) []finding {
 	}}
 }
 
-// hasAPIServer tells that an API server may have run on the node.
+// hasAPIServer reports whether an API server may have run on the node.
 func hasAPIServer(n *topology.Node) bool {
 	return n.Report != nil && n.Report.Files[topology.Manifest("kube-apiserver")].Exists
 }

@@ -29,7 +29,7 @@ const (
 	answerCRI         = "cri"
 )
 
-// denied tells that the host answered false to a question.
+// denied reports whether the host answered false to a question.
 func denied(n *topology.Node, question string) bool { return n.Report.Preflight[question] == "false" }
 
 func privileged(n *topology.Node) []finding {
@@ -134,13 +134,13 @@ func diskSpace(n *topology.Node) []finding {
 	return nil
 }
 
-// freeBytes is the space that the host has told of.
+// freeBytes returns the space that the host has told of.
 func freeBytes(n *topology.Node, answer string) (free int64, told bool) {
 	kib, err := strconv.ParseInt(n.Report.Preflight[answer], 10, 64)
 	return kib << 10, err == nil
 }
 
-// sent are the artifacts that are sent to the node: to a new one all, later those of
+// sent returns the artifacts that are sent to the node: to a new one all, later those of
 // the plan.
 func sent(n *topology.Node) []config.Artifact {
 	if isNew(n) {

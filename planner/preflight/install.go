@@ -18,7 +18,7 @@ import (
 // containerd from the artifacts may rest on the host's.
 var InstallCommands = []string{"tar", "gzip", "runc"}
 
-// nodeArtifactsFit tells that the artifacts, where there are any, are for the
+// nodeArtifactsFit reports whether the artifacts, where there are any, are for the
 // host's architecture.
 func nodeArtifactsFit(n *topology.Node) bool {
 	catalog := n.Cluster.Install.Catalog
@@ -36,7 +36,7 @@ func artifactsFit(n *topology.Node) []finding {
 	}}
 }
 
-// SoftwareFolders are those into which install writes, and those that they are in.
+// SoftwareFolders returns those into which install writes, and those that they are in.
 func SoftwareFolders(n *topology.Node) []string {
 	var out []string
 	for _, f := range host.Software(n) {
@@ -79,12 +79,12 @@ func foreignFolders(n *topology.Node) []finding {
 	return out
 }
 
-// otherRuntime tells that the host has a runtime which is not containerd.
+// otherRuntime reports whether the host has a runtime which is not containerd.
 func otherRuntime(n *topology.Node) bool {
 	return slices.ContainsFunc(n.Facts().CRISockets, func(s string) bool { return !strings.Contains(s, "containerd") })
 }
 
-// sockets are those on which runtimes listen, and that of the node block.
+// sockets returns those on which runtimes listen, and that of the node block.
 func sockets(n *topology.Node) []string {
 	out := slices.Clone(n.Facts().CRISockets)
 	if n.CRISocket != "" && !slices.Contains(out, n.CRISocket) {
@@ -144,7 +144,7 @@ func imagesAtHand(n *topology.Node) []finding {
 	return out
 }
 
-// hops are the versions on the way to the wanted one that the node goes through.
+// hops returns the versions on the way to the wanted one that the node goes through.
 func hops(n *topology.Node) []planner.Release {
 	if up := n.Cluster.Up; n.IsControlPlane() && n.Upgrades() && len(up.Hops) > 1 {
 		return up.Hops[:len(up.Hops)-1]
@@ -152,13 +152,13 @@ func hops(n *topology.Node) []planner.Release {
 	return nil
 }
 
-// imagesAt are the images that a control plane needs to go through a version: those
+// imagesAt returns the images that a control plane needs to go through a version: those
 // of its static pods.
 func imagesAt(n *topology.Node, version planner.Release) []string {
 	return slices.DeleteFunc(imagesOf(n, version), func(image string) bool { return !slices.Contains(n.StaticPods(), path.Base(host.Repository(image))) })
 }
 
-// imagesOf are the images that kubeadm wants on the node in a version.
+// imagesOf returns the images that kubeadm wants on the node in a version.
 func imagesOf(n *topology.Node, version planner.Release) []string {
 	in := n.Input()
 	there := *in.Cluster
@@ -167,7 +167,7 @@ func imagesOf(n *topology.Node, version planner.Release) []string {
 	return kubeadm.Images(in)
 }
 
-// otherWay is what else somebody can do who has not the images of a version on the way:
+// otherWay returns what else somebody can do who has not the images of a version on the way:
 // go to a patch release beside it whose images are there. Where API servers run the
 // version already, the others follow to no other.
 func otherWay(c *topology.Cluster, hop planner.Release) string {
@@ -188,12 +188,12 @@ func otherWay(c *topology.Cluster, hop planner.Release) string {
 	return ", or upgrade first to " + best.String() + ", whose images are there"
 }
 
-// hasImagesOf tells that every node which is upgraded has what it needs in a version.
+// hasImagesOf reports whether every node which is upgraded has what it needs in a version.
 func hasImagesOf(c *topology.Cluster, version planner.Release) bool {
 	return !slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.Upgrades() && len(nodeMissing(n, imagesOf(n, version))) > 0 })
 }
 
-// apiServersAtHand are the versions of the API server whose images the node has, or
+// apiServersAtHand returns the versions of the API server whose images the node has, or
 // can be sent.
 func apiServersAtHand(n *topology.Node) []planner.Release {
 	var images []string

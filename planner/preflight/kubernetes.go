@@ -118,7 +118,7 @@ func foundSockets(found []string) string {
 	return ": on the host there is " + strings.Join(found, ", ")
 }
 
-// listens tells whether a runtime can be expected behind the socket. Those of
+// listens reports whether a runtime can be expected behind the socket. Those of
 // kubeadm's list are seen to listen; of others it is known whether they exist.
 func listens(n *topology.Node, socket string) bool {
 	file := SocketPath(socket)
@@ -134,7 +134,7 @@ var runtimeNames = []string{"containerd.sock", "crio.sock", "cri-dockerd.sock"}
 
 func SocketPath(socket string) string { return strings.TrimPrefix(socket, "unix://") }
 
-// sameRun is a path with /var/run, which leads to /run, written as that.
+// sameRun returns a path with /var/run, which leads to /run, written as that.
 func sameRun(file string) string { return strings.TrimPrefix(file, "/var") }
 
 // runtimeVersion warns of runtimes without the CRI method RuntimeConfig, which
@@ -171,14 +171,14 @@ var (
 	etcdPorts         = []int{2379, 2380}
 )
 
-// Ports are those that the node's components listen on.
+// Ports returns those that the node's components listen on.
 func Ports(n *topology.Node) []int {
 	ports := append(nodeControlPlanePorts(n), kubeletHealthPort, kubeletPort)
 	sort.Ints(ports)
 	return ports
 }
 
-// nodeControlPlanePorts are those of the components of a control plane; none on workers.
+// nodeControlPlanePorts returns those of the components of a control plane; none on workers.
 func nodeControlPlanePorts(n *topology.Node) []int {
 	if !n.IsControlPlane() {
 		return nil
@@ -272,7 +272,7 @@ func etcdListensElsewhere(n *topology.Node) bool {
 	})
 }
 
-// EtcdClientPaths are the files by which the API server knows an external etcd
+// EtcdClientPaths returns the files by which the API server knows an external etcd
 // and is known to it, as far as the configuration does not bring them.
 func EtcdClientPaths(n *topology.Node) []string {
 	e := n.Cluster.Etcd.External
@@ -307,7 +307,7 @@ func etcdClientFiles(n *topology.Node) []finding {
 	}}
 }
 
-// proxied is the proxy that a component would use for an address, or "".
+// proxied returns the proxy that a component would use for an address, or "".
 func proxied(c *topology.Cluster, address netip.Addr) string {
 	env := map[string]string{}
 	for name, value := range c.ProxyEnv {
@@ -358,7 +358,7 @@ func proxiedSubnets(n *topology.Node) []finding {
 	return out
 }
 
-// addressURL is a request to the address; the port does not matter to proxies.
+// addressURL returns a request to the address; the port does not matter to proxies.
 func addressURL(a netip.Addr) *url.URL {
 	return &url.URL{Scheme: "https", Host: netip.AddrPortFrom(a, 443).String()}
 }

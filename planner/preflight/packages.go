@@ -38,7 +38,7 @@ func packagesFit(n *topology.Node) []finding {
 	return append(append(out, repositoryFits(n)...), shadowed(n)...)
 }
 
-// packagesBegun tells that an apply has begun to install packages: it is then
+// packagesBegun reports whether an apply has begun to install packages: it is then
 // for the next one to complete them.
 func packagesBegun(n *topology.Node) bool {
 	return n.Report.Marks != nil && n.Report.Marks.Before[host.PackageManager] != ""

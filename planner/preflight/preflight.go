@@ -54,10 +54,10 @@ func skipsPreflight(n *topology.Node) bool {
 	return slices.Contains(n.Cluster.Fleet.Skipped, topology.PreflightPhase) || host.LeavesOut(n, topology.PreflightPhase)
 }
 
-// isNew tells that nothing was done to the node's host yet: every check is due then.
+// isNew reports whether nothing was done to the node's host yet: every check is due then.
 func isNew(n *topology.Node) bool { return n.Report.Marks == nil && topology.Blank(n.Report) }
 
-// BecomesControlPlane tells that the node is recorded as a worker and is to be a control plane:
+// BecomesControlPlane reports whether the node is recorded as a worker and is to be a control plane:
 // nobody has asked yet whether its host can be one. Once it has left, or joins as one, it
 // is not recorded as a worker any more.
 func BecomesControlPlane(n *topology.Node) bool {
@@ -65,7 +65,7 @@ func BecomesControlPlane(n *topology.Node) bool {
 	return n.IsControlPlane() && v.RecordedNode(n.Target) && v.Recorded.Nodes[n.Target].Role != string(n.Role)
 }
 
-// Unwritable are the findings of what a host needs that is written to, of nodes that
+// Unwritable returns the findings of what a host needs that is written to, of nodes that
 // run: errors where the plan writes to the host, so that it does not stop at it halfway.
 // Elsewhere, and everywhere without a plan, they are warnings, for the next change;
 // what is to be ignored is not spoken of then.
@@ -94,7 +94,7 @@ func Unwritable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// hostWrites are the operations of a plan that write to hosts, but for those that give
+// hostWrites returns the operations of a plan that write to hosts, but for those that give
 // a host back: they make room.
 func hostWrites(p *planner.Plan) map[state.Target]planner.Operations {
 	out := map[state.Target]planner.Operations{}
@@ -163,7 +163,7 @@ func (r *report) diagnostics() diag.Diagnostics {
 	return diags
 }
 
-// diagnose is the finding as it is shown.
+// diagnose returns the finding as it is shown.
 func (f findingKey) diagnose(nodes []*topology.Node) *diag.Diagnostic {
 	var hosts []string
 	for _, n := range nodes {

@@ -89,7 +89,7 @@ func kernelModules(n *topology.Node) []finding {
 	}}
 }
 
-// cgroupVersion is what the kubelet says of cgroup v1: it refuses it from 1.35
+// cgroupVersion returns what the kubelet says of cgroup v1: it refuses it from 1.35
 // on, unless failCgroupV1 is off.
 func cgroupVersion(n *topology.Node) []finding {
 	if n.Facts().CgroupV2 {
@@ -157,7 +157,7 @@ func limitedSwap(n *topology.Node) []finding {
 
 var releaseNumbers = regexp.MustCompile(`^(\d+)\.(\d+)`)
 
-// kernelBefore tells that a release is before major.minor; an unknown one is not.
+// kernelBefore reports whether a release is before major.minor; an unknown one is not.
 func kernelBefore(release string, major, minor int) bool {
 	m := releaseNumbers.FindStringSubmatch(release)
 	if m == nil {
@@ -168,12 +168,12 @@ func kernelBefore(release string, major, minor int) bool {
 	return a < major || a == major && b < minor
 }
 
-// common are the words of the first list that are in the second.
+// common returns the words of the first list that are in the second.
 func common(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return !slices.Contains(other, s) })
 }
 
-// without are the words of the first list that are not in the second.
+// without returns the words of the first list that are not in the second.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }

@@ -18,7 +18,7 @@ var seenAs = map[string]string{
 	"Directory": "directory", "File": "file", "Socket": "other", "CharDevice": "other", "BlockDevice": "other",
 }
 
-// DemandedVolumes are the extra volumes whose path has to be on a control plane already.
+// DemandedVolumes returns the extra volumes whose path has to be on a control plane already.
 func DemandedVolumes(n *topology.Node) []config.Volume {
 	if !n.IsControlPlane() {
 		return nil
@@ -65,7 +65,7 @@ func volumesExist(n *topology.Node) []finding {
 	return out
 }
 
-// makes tells that one of the items is the path, or lies below it.
+// makes reports whether one of the items is the path, or lies below it.
 func makes(items []state.Item, path string) bool {
 	return slices.ContainsFunc(items, func(it state.Item) bool {
 		return it.Address.ID() == path || strings.HasPrefix(it.Address.ID(), path+"/")

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ObjectItem is a desired object: only the leaves that we set are ours, but of
+// ObjectItem returns a desired object: only the leaves that we set are ours, but of
 // a document inside a ConfigMap all of it.
 func ObjectItem(t state.Target, phase string, ref state.ObjectRef, object state.Value) state.Item {
 	it := state.Item{
@@ -19,7 +19,7 @@ func ObjectItem(t state.Target, phase string, ref state.ObjectRef, object state.
 	return it
 }
 
-// ObjectAttributes is the object as it is compared: without what the address
+// ObjectAttributes returns the object as it is compared: without what the address
 // says already, and with the documents of a ConfigMap as trees.
 func ObjectAttributes(ref state.ObjectRef, object state.Value) state.Value {
 	m := map[string]state.Value{}

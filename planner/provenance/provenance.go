@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// settingsIn are the settings that stand in a block, by the first key, sorted.
+// settingsIn returns the settings that stand in a block, by the first key, sorted.
 func settingsIn(origins config.Origins) map[string][]topology.Written {
 	const separator = "\x00"
 	enclosing := map[string]bool{}
@@ -67,7 +67,7 @@ func match(p topology.Placing, s topology.Written) (one string, rest []string, o
 	return one, nil, len(s.Keys) == len(p.Setting)
 }
 
-// filled is a path with keys in the place of "*" and "**".
+// filled returns a path with keys in the place of "*" and "**".
 func filled(keys []string, one string, rest []string) string {
 	path := ""
 	for _, key := range keys {
@@ -85,7 +85,7 @@ func filled(keys []string, one string, rest []string) string {
 	return path
 }
 
-// sharedOrigins are those of an item that are the cluster's settings.
+// sharedOrigins returns those of an item that are the cluster's settings.
 func sharedOrigins(c *topology.Cluster, p *topology.Placings) map[string]state.Source {
 	m, key := c.Fleet.Cache, topology.SharedKey{Cluster: c, Placings: p}
 	if _, ok := m.Shared[key]; !ok {
@@ -99,7 +99,7 @@ func sharedOrigins(c *topology.Cluster, p *topology.Placings) map[string]state.S
 	return m.Shared[key]
 }
 
-// ownSettings are the settings of the node block.
+// ownSettings returns the settings of the node block.
 func ownSettings(n *topology.Node) map[string][]topology.Written {
 	m := n.Cluster.Fleet.Cache
 	if _, ok := m.Settings[n.Target]; !ok {
@@ -148,7 +148,7 @@ func KubeletOrigins(n *topology.Node, it *state.Item) {
 	override(it, patched)
 }
 
-// patchedFile are the paths of a file that its patches made others.
+// patchedFile returns the paths of a file that its patches made others.
 func patchedFile(n *topology.Node, it *state.Item, target string, render func(kubeadm.Input) ([]byte, error)) []topology.PatchedPath {
 	if n.Cluster.Fleet.PathsOnly {
 		return nil
@@ -212,12 +212,12 @@ func fillImage(c *topology.Cluster, out map[string]state.Source, p topology.Imag
 	out[state.JoinPath(p.At, image[colon:])] = ClusterOrigin(c, p.Tag...)
 }
 
-// Usual is the origin of what the configuration says nothing of.
+// Usual returns the origin of what the configuration says nothing of.
 func Usual(c *topology.Cluster) state.Source {
 	return state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))
 }
 
-// ClusterOrigin is where the configuration speaks of one of some paths of the cluster block,
+// ClusterOrigin returns where the configuration speaks of one of some paths of the cluster block,
 // the first that it has, or the default that kubeadm of this version has.
 func ClusterOrigin(c *topology.Cluster, paths ...string) state.Source {
 	for _, p := range paths {
@@ -228,7 +228,7 @@ func ClusterOrigin(c *topology.Cluster, paths ...string) state.Source {
 	return Usual(c)
 }
 
-// NodeOrigin is the first of the paths that the node block speaks of.
+// NodeOrigin returns the first of the paths that the node block speaks of.
 func NodeOrigin(n *topology.Node, paths ...string) state.Source {
 	for _, p := range paths {
 		if s, ok := n.Origins[p]; ok {
@@ -238,7 +238,7 @@ func NodeOrigin(n *topology.Node, paths ...string) state.Source {
 	return n.Source
 }
 
-// patchedPaths are those of the patches of a target, in their order: what they set or
+// patchedPaths returns those of the patches of a target, in their order: what they set or
 // take away is what comes out otherwise without them. Render renders the item.
 func patchedPaths(it *state.Item, target string, in kubeadm.Input, render func(kubeadm.Input) (state.Item, error)) []topology.PatchedPath {
 	patches := kubeadm.Patches(in, target)
@@ -272,7 +272,7 @@ func override(it *state.Item, patched []topology.PatchedPath) {
 	}
 }
 
-// withPatches is an input with only so many of the patches of a target.
+// withPatches returns an input with only so many of the patches of a target.
 func withPatches(in kubeadm.Input, target string, count int) kubeadm.Input {
 	keep := func(patches []config.Patch) []config.Patch {
 		var out []config.Patch
@@ -294,7 +294,7 @@ func withPatches(in kubeadm.Input, target string, count int) kubeadm.Input {
 	return in
 }
 
-// pathsBetween are the paths at which an item is not as it was.
+// pathsBetween returns the paths at which an item is not as it was.
 func pathsBetween(want, have state.Item) []string {
 	var snapshots [3]state.Snapshot
 	snapshots[0].Items, snapshots[1].Items = []state.Item{want}, []state.Item{have}
@@ -314,11 +314,11 @@ func KubeletKey(n *topology.Node) topology.KubeletKey {
 	return topology.KubeletKey{Cluster: n.Settings, Resolved: n.Facts().SystemdResolved, Socket: n.RuntimeSocket()}
 }
 
-// Plain tells that the node block has no part in what components are configured
+// Plain reports whether the node block has no part in what components are configured
 // with but arguments, which always fit.
 func Plain(n *topology.Node) bool { return n.Kubelet.Config.IsNull() && len(n.Patches) == 0 }
 
-// PrimaryInput is what the objects in the cluster are rendered of.
+// PrimaryInput returns what the objects in the cluster are rendered of.
 func PrimaryInput(c *topology.Cluster) kubeadm.Input {
 	in := c.PrimaryNode().Input()
 	in.Cluster = c.Shared

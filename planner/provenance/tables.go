@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// componentRows are those of a static pod whose block of the cluster is that one.
+// componentRows returns those of a static pod whose block of the cluster is that one.
 func componentRows(block string) []topology.Placing {
 	return []topology.Placing{
 		topology.Place(block+".arg.*", "args.*"),
@@ -21,7 +21,7 @@ func componentRows(block string) []topology.Placing {
 	}
 }
 
-// controlPlaneRows are those of a component of the control plane, behind its own.
+// controlPlaneRows returns those of a component of the control plane, behind its own.
 func controlPlaneRows(block string, more ...topology.Placing) []topology.Placing {
 	return slices.Concat(componentRows(block), more, []topology.Placing{
 		topology.Place("proxy_env.*", "env.*"),
@@ -36,7 +36,7 @@ func controlPlaneRows(block string, more ...topology.Placing) []topology.Placing
 // probesAt are the addresses that the probes of a static pod ask.
 var probesAt = []string{"probes.liveness.httpGet.host", "probes.readiness.httpGet.host", "probes.startup.httpGet.host"}
 
-// advertised are the rows of values that have a node's address in them.
+// advertised returns the rows of values that have a node's address in them.
 func advertised(values ...string) []topology.Placing {
 	return []topology.Placing{topology.Place("advertise_addresses", values...), topology.Place("address", values...)}
 }
@@ -98,7 +98,7 @@ var podPlacings = map[string]*topology.Placings{
 	},
 }
 
-// kubeletRows are those of a KubeletConfiguration, whose fields are below a path.
+// kubeletRows returns those of a KubeletConfiguration, whose fields are below a path.
 func kubeletRows(at string) []topology.Placing {
 	return []topology.Placing{
 		topology.Place("kubelet.config.**", at+"**"),
@@ -131,7 +131,7 @@ var (
 	}
 )
 
-// storedRows are those of kubeadm's ClusterConfiguration, as the cluster keeps it.
+// storedRows returns those of kubeadm's ClusterConfiguration, as the cluster keeps it.
 func storedRows() []topology.Placing {
 	const at = "data.ClusterConfiguration."
 	rows := []topology.Placing{

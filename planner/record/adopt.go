@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Adopt is what the state has to learn so that clusters which somebody else
+// Adopt returns what the state has to learn so that clusters which somebody else
 // made, by their labels, are ours: their identities, and their nodes with what
 // each does without. It reads what was observed and nothing else; a blank host is
 // a node to come. Errors among the diagnostics mean that there is nothing to adopt.
@@ -52,7 +52,7 @@ func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics)
 	return l, diags
 }
 
-// Imports is what the state has to learn of the clusters that import blocks speak
+// Imports returns what the state has to learn of the clusters that import blocks speak
 // of and that it does not know yet, in all or in part.
 func Imports(v *topology.Fleet) (state.Learned, diag.Diagnostics) {
 	var labels, known []string
@@ -95,7 +95,7 @@ func clusterOthers(c *topology.Cluster) []*topology.Node {
 	})
 }
 
-// adopted is what is remembered of a node that was there before kubewright.
+// adopted returns what is remembered of a node that was there before kubewright.
 func adopted(n *topology.Node) *state.RecordedNode {
 	r := nodeRecord(n)
 	r.Adopted = &state.Adoption{Without: without(n)}
@@ -151,7 +151,7 @@ func (r *refusals) role(n *topology.Node) {
 	}
 }
 
-// findings are one for each reason, with its hosts.
+// findings returns one for each reason, with its hosts.
 func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	say := func(hosts []string, format string, args ...any) {
@@ -170,7 +170,7 @@ func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// knows tells that the API has the node.
+// knows reports whether the API has the node.
 func knows(c *topology.Cluster, n *topology.Node) bool {
 	_, ok := c.Report.Nodes[n.NodeName]
 	return ok
@@ -178,7 +178,7 @@ func knows(c *topology.Cluster, n *topology.Node) bool {
 
 func nodeNames(c *topology.Cluster) []string { return host.SortedNames(c.Report.Nodes) }
 
-// without are the items that the node does without, when it is adopted.
+// without returns the items that the node does without, when it is adopted.
 func without(n *topology.Node) []string {
 	var out []string
 	for _, it := range preflight.Desired(n) {

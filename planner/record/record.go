@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Identify is what a step's node is remembered by from before its first
+// Identify returns what a step's node is remembered by from before its first
 // change, so that a node whose block goes away can still be reached and reset.
 func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 	c := v.ClusterOf(s.Target)
@@ -32,7 +32,7 @@ func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 	return l
 }
 
-// withoutEtcdID is what is recorded of the cluster without the ID of its etcd: it was
+// withoutEtcdID returns what is recorded of the cluster without the ID of its etcd: it was
 // made anew, and as soon as the restore has ended nothing else tells of that.
 func withoutEtcdID(c *topology.Cluster) map[string]*state.RecordedCluster {
 	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
@@ -52,7 +52,7 @@ func nodeRecord(n *topology.Node) *state.RecordedNode {
 	}
 }
 
-// connection is how the host is reached; the address stands in for the host.
+// connection returns how the host is reached; the address stands in for the host.
 func connection(n *topology.Node) state.Value {
 	c := n.Connection
 	if c.Host == "" {
@@ -61,7 +61,7 @@ func connection(n *topology.Node) state.Value {
 	return c.ToValue()
 }
 
-// TakenApart is what a destroy leaves of the clusters that its plan took apart, once
+// TakenApart returns what a destroy leaves of the clusters that its plan took apart, once
 // the state has none of their nodes any more: nothing.
 func TakenApart(p *planner.Plan, st *state.State) state.Learned {
 	var l state.Learned
@@ -73,7 +73,7 @@ func TakenApart(p *planner.Plan, st *state.State) state.Learned {
 	return l
 }
 
-// Record is what the state has to learn from a round of observation: the
+// Record returns what the state has to learn from a round of observation: the
 // desired items that are seen to be so, and the identities of clusters. It is
 // the difference to what is recorded; zero when there is none. What a restricted
 // plan has left undone is not recorded, nor is what a host that never joined has
@@ -139,7 +139,7 @@ func knownAgain(v *topology.Fleet, t state.Target, nodes map[state.Target]*state
 	return nodes
 }
 
-// remembered are the recorded nodes of which something else is to be remembered:
+// remembered returns the recorded nodes of which something else is to be remembered:
 // their hosts have other programs or are reached in another way, or they are protected
 // or no longer so.
 func remembered(v *topology.Fleet) map[state.Target]*state.RecordedNode {
@@ -164,7 +164,7 @@ func remembered(v *topology.Fleet) map[state.Target]*state.RecordedNode {
 	return out
 }
 
-// joined tells that what was seen at the other end of the node's connection is the host
+// joined reports whether what was seen at the other end of the node's connection is the host
 // that joined as this node: by that way it is reached when its block is gone. One that
 // is replaced, or joins anew, is recorded with its first step.
 func joined(n *topology.Node, was *state.RecordedNode) bool {

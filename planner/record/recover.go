@@ -106,7 +106,7 @@ func (r *recovery) node(n *topology.Node) {
 	}
 }
 
-// recovered is what is remembered of a node by its host: another role than that of its
+// recovered returns what is remembered of a node by its host: another role than that of its
 // block is a change, which the next plan shows.
 func recovered(n *topology.Node) *state.RecordedNode {
 	r := nodeRecord(n)
@@ -149,13 +149,13 @@ func (r *recovery) cluster(c *topology.Cluster) {
 	r.unmanaged(c)
 }
 
-// unchanged tells that a host of some cluster carries no node of ours: at most the token
+// unchanged reports whether a host of some cluster carries no node of ours: at most the token
 // of a run that was cut short before it marked the host.
 func unchanged(r *state.Report) bool {
 	return !topology.Traceless(r) && (r.Marks == nil || r.Marks.Cluster == "")
 }
 
-// sharesCA tells that the host is of the cluster of which others carry our marks.
+// sharesCA reports whether the host is of the cluster of which others carry our marks.
 func sharesCA(n *topology.Node) bool {
 	return slices.ContainsFunc(n.Cluster.Nodes, func(o *topology.Node) bool {
 		m := topology.MarksOf(o.Report)
@@ -178,7 +178,7 @@ func (r *recovery) adopted(c *topology.Cluster) {
 	}
 }
 
-// ranBefore tells that a kubelet ran on a host when it was marked.
+// ranBefore reports whether a kubelet ran on a host when it was marked.
 func ranBefore(m *state.Marks) bool {
 	if m == nil {
 		return false

@@ -29,7 +29,7 @@ func networkOperations(l topology.Departure, before map[string]string) []planner
 	return ops
 }
 
-// brought tells that install has put a file on the host.
+// brought reports whether install has put a file on the host.
 func brought(l topology.Departure, p string) bool {
 	return slices.Contains(l.Report.Marks.Owned, p)
 }

@@ -144,7 +144,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	return append(ops, planner.Mark{Remove: true})
 }
 
-// reset is what the configuration says of how hosts are given back. Nothing is said
+// reset returns what the configuration says of how hosts are given back. Nothing is said
 // once the block of the cluster is gone.
 func reset(l topology.Departure) config.Reset {
 	if l.Cluster == nil {
@@ -153,7 +153,7 @@ func reset(l topology.Departure) config.Reset {
 	return l.Cluster.Reset
 }
 
-// socket is the endpoint of the runtime that has the departing node's pods: the one that its
+// socket returns the endpoint of the runtime that has the departing node's pods: the one that its
 // kubelet was given. Which one a host has beside it says nothing; one whose joining was
 // cut short is the block's.
 func socket(l topology.Departure) string {
@@ -175,7 +175,7 @@ func socket(l topology.Departure) string {
 	return cmp.Or(flag, instance, block, found, "unix:///var/run/containerd/containerd.sock")
 }
 
-// etcdFolder is where the departing node's etcd has its data, or empty where no etcd of ours runs.
+// etcdFolder returns where the departing node's etcd has its data, or empty where no etcd of ours runs.
 // What the state knows counts before the block, which a destroy does not compare with it:
 // data of an etcd that is not ours is nothing to take away. Before an API has answered the
 // state knows it of the pod alone.
@@ -203,7 +203,7 @@ func etcdFolder(l topology.Departure) string {
 	return ""
 }
 
-// Paths are what goes: the files that we own, in the folders of Kubernetes and beside.
+// Paths returns what goes: the files that we own, in the folders of Kubernetes and beside.
 func Paths(l topology.Departure) []string {
 	set := map[string]bool{}
 	for _, p := range []string{topology.AdminConf, pki.SuperAdminConf, topology.KubeletConf, topology.BootstrapConf, pki.ControllerConf, pki.SchedulerConf, host.LogindFile} {
@@ -245,7 +245,7 @@ func Paths(l topology.Departure) []string {
 	return out
 }
 
-// listsModules tells that a list of kernel modules may be on the host: the mark
+// listsModules reports whether a list of kernel modules may be on the host: the mark
 // remembers modules, or is one of an adopted node, which remembers nothing.
 func listsModules(l topology.Departure) bool {
 	if l.Report == nil || l.Report.Marks == nil || l.Report.Marks.Before == nil {
@@ -267,7 +267,7 @@ func keeps(l topology.Departure, what string) bool {
 	return l.Report != nil && l.Report.Marks != nil && l.Report.Marks.Before[what] != ""
 }
 
-// madeFolders are the folders around certificates that the mark remembers as not there
+// madeFolders returns the folders around certificates that the mark remembers as not there
 // before us.
 func madeFolders(l topology.Departure) []string {
 	if l.Report == nil || l.Report.Marks == nil {

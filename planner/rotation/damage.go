@@ -45,7 +45,7 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 	return diags
 }
 
-// beginsRotation tells that this plan takes the first step of a rotation.
+// beginsRotation reports whether this plan takes the first step of a rotation.
 func beginsRotation(c *topology.Cluster) bool { return c.Rotates() && !staticpod.RotationBegun(c) }
 
 // clusterDamage says what of the changes puts right something that a rotation touches, a line each.
@@ -102,7 +102,7 @@ func damaged(n *topology.Node, ch planner.Change) string {
 // neverNew are the kinds of which every node that is in the cluster has all, recorded or not.
 var neverNew = []state.Kind{state.KindStaticPod, state.KindKubeconfig, state.KindCertificate, state.KindKey}
 
-// mends tells that a stage writes a kubeconfig anew that was lost since the rotation has
+// mends reports whether a stage writes a kubeconfig anew that was lost since the rotation has
 // begun, and that no stage before it in this plan does: there is nothing in it to change.
 func mends(s *topology.RotationStage, r *topology.CARotation, n *topology.Node, path string) bool {
 	return r.Begun && n.Report.Files[path].Kubeconfig == nil && (s.Name == topology.TrustBoth || s.Name == topology.DropOld && r.Dropping)
@@ -127,7 +127,7 @@ func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation
 	}
 }
 
-// lostConf tells that a control plane has lost a kubeconfig of its controllers, so that
+// lostConf reports whether a control plane has lost a kubeconfig of its controllers, so that
 // who reads it does not run before a stage writes it anew.
 func lostConf(n *topology.Node) bool {
 	return n.Report.Files[pki.ControllerConf].Kubeconfig == nil || n.Report.Files[pki.SchedulerConf].Kubeconfig == nil
@@ -152,7 +152,7 @@ func restarting(v *topology.Fleet, place int) *topology.Waypoint {
 	return w
 }
 
-// lostPods are the static pods of a control plane whose manifests are gone. Without its
+// lostPods returns the static pods of a control plane whose manifests are gone. Without its
 // kubeconfig a component does not run, so that they come back behind the stages then.
 func lostPods(n *topology.Node) []state.Item {
 	if !n.IsControlPlane() || lostConf(n) {
@@ -211,7 +211,7 @@ func DropsMended(c *topology.Cluster, changes []planner.Change) {
 	}
 }
 
-// toldToSign tells that a stage tells a control plane's controller manager with what to sign.
+// toldToSign reports whether a stage tells a control plane's controller manager with what to sign.
 func toldToSign(c *topology.Cluster, n *topology.Node, changes []planner.Change) bool {
 	a := topology.ItemAddress(n.Target, topology.ControlPlanePhase, "file", topology.Manifest("kube-controller-manager"))
 	return slices.ContainsFunc(c.Stages, func(s *topology.RotationStage) bool {
@@ -220,14 +220,14 @@ func toldToSign(c *topology.Cluster, n *topology.Node, changes []planner.Change)
 	})
 }
 
-// unreadBy tells that a component has not read a file as it is now.
+// unreadBy reports whether a component has not read a file as it is now.
 func unreadBy(n *topology.Node, component string) bool {
 	return slices.ContainsFunc(staticpod.ReadersOf(n, ""), func(r topology.CertConsumer) bool {
 		return r.Component == component && slices.ContainsFunc(staticpod.Files(r, n), func(path string) bool { return n.Report.Outdated(component, path) })
 	})
 }
 
-// expired tells that something by which the components of a control plane are known, or
+// expired reports whether something by which the components of a control plane are known, or
 // know each other, is not valid any more: it has ended, or the CA that has signed it.
 func expired(n *topology.Node) bool {
 	now, cas := n.Cluster.Fleet.ObservedAt, map[string]bool{}

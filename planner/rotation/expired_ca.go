@@ -23,7 +23,7 @@ import (
 // replacedCA is the waypoint at which the cluster is told of a CA that was replaced at once.
 const replacedCA = "replaced"
 
-// ExpiredCAs are the identities of the CAs that are replaced at once, by base path;
+// ExpiredCAs returns the identities of the CAs that are replaced at once, by base path;
 // none when what has ended keeps nobody from answering.
 func ExpiredCAs(c *topology.Cluster) map[string]string {
 	if c.Founding || c.Fleet.Destroy {
@@ -42,7 +42,7 @@ func ExpiredCAs(c *topology.Cluster) map[string]string {
 	return out
 }
 
-// replacing tells that there are such: the command that asked for it goes on, and asks
+// replacing reports whether there are such: the command that asked for it goes on, and asks
 // for no other one.
 func replacing(c *topology.Cluster) bool { return len(pki.LeftExpired(c)) > 0 }
 

@@ -81,7 +81,7 @@ var fileFlags = map[string][]fileFlag{
 	},
 }
 
-// isField tells that it is a field, and no flag.
+// isField reports whether it is a field, and no flag.
 func (f fileFlag) isField() bool { return strings.Contains(f.name, ".") }
 
 func (f fileFlag) String() string {
@@ -91,7 +91,7 @@ func (f fileFlag) String() string {
 	return f.component + "'s --" + f.name
 }
 
-// item is the path of the file that has the flag.
+// item returns the path of the file that has the flag.
 func (f fileFlag) item() string {
 	switch {
 	case f.isField():
@@ -102,7 +102,7 @@ func (f fileFlag) item() string {
 	return topology.Manifest(f.component)
 }
 
-// wanted is the whole path of the file.
+// wanted returns the whole path of the file.
 func (f fileFlag) wanted(c *config.Cluster) string {
 	if f.file == "" || strings.HasPrefix(f.file, "/") {
 		return f.file
@@ -118,7 +118,7 @@ type strayFlag struct {
 	at    state.Source
 }
 
-// strayIn are those of an item: of a flag that is given several times each value.
+// strayIn returns those of an item: of a flag that is given several times each value.
 func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
 	var out []strayFlag
 	add := func(value, path string) {
@@ -142,7 +142,7 @@ func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
 	return out
 }
 
-// strayFlags are the flags by which the configuration has components use other files
+// strayFlags returns the flags by which the configuration has components use other files
 // than those of a CA, or of the service account keys, each value once. Patches count
 // as well: what is looked at is what the files say in the first stage.
 func strayFlags(c *topology.Cluster, rotated string) []strayFlag {

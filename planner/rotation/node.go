@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// rotationStageCertificates are the operations on a control plane's CA files and certificates.
+// rotationStageCertificates returns the operations on a control plane's CA files and certificates.
 func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
 	for _, r := range etcd.Cluster(s).Rotating {
@@ -148,7 +148,7 @@ func describeKubeconfigs(s *topology.RotationStage) string {
 	}[s.Name]
 }
 
-// satisfied tells that a file trusts what it has to in the stage.
+// satisfied reports whether a file trusts what it has to in the stage.
 func satisfied(s *topology.RotationStage, r *topology.CARotation, cas []string) bool {
 	if s.Name == topology.DropOld {
 		return r.Begun && slices.Equal(cas, []string{r.New})
@@ -156,7 +156,7 @@ func satisfied(s *topology.RotationStage, r *topology.CARotation, cas []string) 
 	return r.Begun && slices.Contains(cas, r.New) && slices.Contains(cas, r.Old)
 }
 
-// rotationStageKubeconfigs are the operations on the kubeconfigs of a control plane's
+// rotationStageKubeconfigs returns the operations on the kubeconfigs of a control plane's
 // administrator and controllers.
 func rotationStageKubeconfigs(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	r, ca := etcd.Cluster(s).ClusterCA(), etcd.Cluster(s).CAFile()

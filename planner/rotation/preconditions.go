@@ -47,11 +47,11 @@ func disturbed(c *topology.Cluster) *rotationConflict {
 	return nil
 }
 
-// RotationWaits tells that a rotation has begun, and does not go on in this plan: only
+// RotationWaits reports whether a rotation has begun, and does not go on in this plan: only
 // an API that answers tells whether all have taken up the new CA.
 func RotationWaits(c *topology.Cluster) bool { return c.Report == nil && staticpod.RotationBegun(c) }
 
-// otherwise is what to do about something that is not to be done now.
+// otherwise returns what to do about something that is not to be done now.
 func otherwise(c *topology.Cluster) string {
 	if staticpod.RotationBegun(c) {
 		return "The rotation has begun: take the change back, apply until the rotation is complete, and make the change then."
@@ -125,7 +125,7 @@ func unheard(c *topology.Cluster) *rotationConflict {
 	}
 }
 
-// unreadyKubelets are the nodes for which a rotation of the cluster's CA waits before it
+// unreadyKubelets returns the nodes for which a rotation of the cluster's CA waits before it
 // begins: their Node is not Ready. Each stage restarts kubelets and waits for that, so that
 // it would stop there, and until it is complete no node could even leave. It is no reason to
 // refuse the plan, for a Node may be Ready a moment later, as when its host has booted. Of
@@ -174,7 +174,7 @@ func toLeaveFirst(c *topology.Cluster, t state.Target) string {
 	return "Bring it to answer, and run the same command again. If its host is gone for good, " + takeOut + "say so: " + leavesFirstBy(c, t)
 }
 
-// leavesFirstBy is the command by which a node leaves that has no host any more.
+// leavesFirstBy returns the command by which a node leaves that has no host any more.
 func leavesFirstBy(c *topology.Cluster, t state.Target) string {
 	then := "its node is taken out of the cluster through the others before the rotation goes on"
 	if !staticpod.RotationBegun(c) {
@@ -187,7 +187,7 @@ func leavesFirstBy(c *topology.Cluster, t state.Target) string {
 	return then + ":\n\n  " + command
 }
 
-// departures are the steps by which nodes leave before a rotation goes on. While
+// departures returns the steps by which nodes leave before a rotation goes on. While
 // somebody joins etcd none is: that waits for the end of the rotation, and who leaves
 // may have to wait for that.
 func departures(c *topology.Cluster) []state.Address {

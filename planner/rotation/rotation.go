@@ -26,10 +26,10 @@ func ParseRotation(s string) (r topology.Rotation, ok bool) {
 	return topology.Rotation{Cluster: t, CA: ca}, ok && err == nil && t.Type == state.TypeCluster
 }
 
-// Rotatable are the names of what can be rotated.
+// Rotatable returns the names of what can be rotated.
 func Rotatable() []string { return []string{"ca", "front-proxy-ca", "etcd-ca", serviceAccount} }
 
-// requested tells that the rotation of a CA, or of the service account keys, is asked
+// requested reports whether the rotation of a CA, or of the service account keys, is asked
 // for, and not by the command whose rotation is over but for its files, or whose
 // replacement of a CA that had ended goes on.
 func requested(c *topology.Cluster, name string) bool {
@@ -40,7 +40,7 @@ func asked(c *topology.Cluster, name string) bool {
 	return slices.Contains(c.Fleet.Rotate, topology.Rotation{Cluster: c.Target, CA: name})
 }
 
-// tidying tells that a rotation is over, and that the apply which took its files away
+// tidying reports whether a rotation is over, and that the apply which took its files away
 // was cut short in that: everybody is told of the new CA or key alone, of which some
 // control planes still have the second copy. A CA that is given is not rotated once
 // more by the same command anyway.
@@ -88,18 +88,18 @@ func Rotations(c *topology.Cluster) []*topology.CARotation {
 	return out
 }
 
-// rotatable tells that old and new keys are both on the control planes while the
+// rotatable reports whether old and new keys are both on the control planes while the
 // CA is rotated.
 func rotatable(a topology.CA) bool {
 	return a.KeyLocation == topology.Made || a.KeyLocation == topology.OnHosts
 }
 
-// toGiven tells that the new CA is the one that is given, where one is.
+// toGiven reports whether the new CA is the one that is given, where one is.
 func toGiven(r *topology.CARotation) bool {
 	return r.X509 == nil || r.New == state.KeyDigest(r.X509)
 }
 
-// changes tells that the new CA is another one than the old.
+// changes reports whether the new CA is another one than the old.
 func changes(r *topology.CARotation) bool {
 	return r.X509 == nil || r.Old != state.KeyDigest(r.X509)
 }
@@ -131,14 +131,14 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 	r.Reissuing = r.Dropping || r.Begun && slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return signedFor(r, n) })
 }
 
-// standsAt tells that the primary's CA is of the rotation whose files a control plane has: it
+// standsAt reports whether the primary's CA is of the rotation whose files a control plane has: it
 // is not when a CA that has ended was replaced at once meanwhile, which begins on the primary.
 func standsAt(r *topology.CARotation, primary, n *topology.Node) bool {
 	at, of := primary.CasIn(r.Base+".crt"), slices.Concat(n.CasIn(r.OldFile()), n.CasIn(r.Base+".crt"), n.CasIn(r.NextBase()+".crt"))
 	return len(at) == 0 || slices.ContainsFunc(at, func(ca string) bool { return slices.Contains(of, ca) })
 }
 
-// signedFor tells that the node has something that the new CA has signed.
+// signedFor reports whether the node has something that the new CA has signed.
 func signedFor(r *topology.CARotation, n *topology.Node) bool {
 	if n.Report == nil {
 		return false
@@ -294,13 +294,13 @@ func rotatingNames(c *topology.Cluster) []string {
 	return out
 }
 
-// OfRotation tells that a step belongs to a rotation, or takes away what one has left.
+// OfRotation reports whether a step belongs to a rotation, or takes away what one has left.
 // Somebody has asked for it: it answers nothing that was changed outside.
 func OfRotation(s planner.Step) bool {
 	return slices.Contains([]string{restarted, topology.TrustBoth, topology.Reissue, topology.DropOld, Rotated, replacedCA}, s.ID.Waypoint)
 }
 
-// cARotationSentence is what a plan says of the rotation.
+// cARotationSentence returns what a plan says of the rotation.
 func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
 	stage := topology.TrustBoth
 	switch {
@@ -328,15 +328,15 @@ func otherCallers(c *topology.Cluster) *diag.Diagnostic {
 		"  kubewright apply -%s=%s -exclude=%s@%s", topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.CertsPhase, topology.Reissue).At(c.Source).For(c.Target)
 }
 
-// leavesOf are the certificates of a control plane that the CA signs.
+// leavesOf returns the certificates of a control plane that the CA signs.
 func leavesOf(r *topology.CARotation, n *topology.Node) []kubeadm.Certificate {
 	return slices.DeleteFunc(kubeadm.Leaves(n.Input()), func(l kubeadm.Certificate) bool { return l.CA != r.Base })
 }
 
-// signer is the new CA.
+// signer returns the new CA.
 func signer(r *topology.CARotation) planner.Signer {
 	return planner.Signer{Name: r.CAName, Base: r.NextBase(), On: r.Source}
 }
 
-// restartMark is what pods carry that were started since both CAs are trusted.
+// restartMark returns what pods carry that were started since both CAs are trusted.
 func restartMark(r *topology.CARotation) string { return "successor of CA " + topology.Short(r.Old) }

@@ -36,12 +36,12 @@ const tokenAge = 25 * time.Hour
 
 func oldFile(r *topology.KeyRotation) string { return r.Base + "-old.pub" }
 
-// KeyRotationPaths are the files of a rotation of the keys, in the order in which they go.
+// KeyRotationPaths returns the files of a rotation of the keys, in the order in which they go.
 func KeyRotationPaths(base string) []string {
 	return []string{base + "-old.pub", base + "-next.key", base + "-next.pub"}
 }
 
-// AsksForTokens tells that the API is to be asked for Secrets with tokens: the
+// AsksForTokens reports whether the API is to be asked for Secrets with tokens: the
 // rotation of the service account keys is asked for, or was seen on the control
 // plane that is asked. One that has lost the new pair still has both keys in
 // the file of those that are believed. Nobody else wants to know, and what is read
@@ -65,14 +65,14 @@ func publicKeys(n *topology.Node, path string) []string {
 	return n.Report.Files[path].PublicKeys
 }
 
-// holdsKey tells that the private key of a path is the one of another path on
+// holdsKey reports whether the private key of a path is the one of another path on
 // another control plane.
 func holdsKey(n *topology.Node, path string, other *topology.Node, there string) bool {
 	f, o := n.Report.Files[path], other.Report.Files[there]
 	return f.Exists && o.Exists && f.SHA256 != "" && f.SHA256 == o.SHA256
 }
 
-// keyControlPlanes are the control planes that have service account keys, the primary first.
+// keyControlPlanes returns the control planes that have service account keys, the primary first.
 func keyControlPlanes(c *topology.Cluster) []*topology.Node {
 	return slices.DeleteFunc(etcd.InOrder(c), func(n *topology.Node) bool {
 		return n.Report == nil || !n.Report.Files[n.ServiceAccountKey()+".pub"].Exists
@@ -171,12 +171,12 @@ func dueIn(r *topology.KeyRotation, c *topology.Cluster) {
 	}
 }
 
-// writes tells that a file is written in a stage.
+// writes reports whether a file is written in a stage.
 func writes(r *topology.KeyRotation, stage, path string) bool {
 	return r.TakesPart(stage) && (path == r.Base+".key" || path == r.Base+".pub")
 }
 
-// keys are the operations on a control plane's service account keys.
+// keys returns the operations on a control plane's service account keys.
 func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	r := etcd.Cluster(s).Keys
 	if !r.TakesPart(s.Name) {
@@ -228,7 +228,7 @@ func keyRotationDescribe(r *topology.KeyRotation, stage string) string {
 	return "has tokens of the old service account key believed no more"
 }
 
-// keyRotationSentence is what a plan says of the rotation.
+// keyRotationSentence returns what a plan says of the rotation.
 func keyRotationSentence(r *topology.KeyRotation, c *topology.Cluster) string {
 	name := topology.Rotation{Cluster: c.Target, CA: serviceAccount}.String()
 	later := fmt.Sprintf("the first apply %d hours after that drops the old one, when kubelets have renewed the tokens of all pods", int(tokenAge.Hours()))

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// takesPart tells that a CA has something left to do in the stage.
+// takesPart reports whether a CA has something left to do in the stage.
 func takesPart(s *topology.RotationStage, r *topology.CARotation) bool {
 	switch s.Name {
 	case topology.TrustBoth:
@@ -59,7 +59,7 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 	return changes, items
 }
 
-// signingWith is the view with another CA for the controller managers of the
+// signingWith returns the view with another CA for the controller managers of the
 // cluster at a place.
 func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.Fleet {
 	out := *v
@@ -71,7 +71,7 @@ func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.
 	return &out
 }
 
-// controllerManagers are the manifests of the stage, sealed.
+// controllerManagers returns the manifests of the stage, sealed.
 func controllerManagers(s *topology.RotationStage) []state.Item {
 	twin := upgrade.Variant(s.View)
 	var out []state.Item
@@ -127,7 +127,7 @@ func Rotate(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// provenBefore are the proofs of control planes that fail, before the first stage:
+// provenBefore returns the proofs of control planes that fail, before the first stage:
 // an earlier apply may have been cut short when it had broken one. Those that get
 // something else than the stages bring get it behind them, and their proof with it.
 func provenBefore(b *topology.Builder, c *topology.Cluster, others map[state.Address]bool, back []state.Address) []state.Address {
@@ -144,7 +144,7 @@ func provenBefore(b *topology.Builder, c *topology.Cluster, others map[state.Add
 	return out
 }
 
-// has tells that the target is the cluster, one of its nodes or of its addons.
+// has reports whether the target is the cluster, one of its nodes or of its addons.
 func has(c *topology.Cluster, t state.Target) bool {
 	return t == c.Target || c.Node(t) != nil || t.Type == state.TypeAddon && t.Name == c.Label
 }

@@ -69,7 +69,7 @@ func sealItem(v *topology.Fleet, it, twin *state.Item) {
 	}
 }
 
-// identity is what an object is found by.
+// identity returns what an object is found by.
 func identity(object state.Value) state.Value {
 	meta := map[string]state.Value{"name": object.Get("metadata.name"), "namespace": object.Get("metadata.namespace")}
 	return state.Map(map[string]state.Value{
@@ -234,7 +234,7 @@ func coveredList(v *topology.Fleet, seen state.Value, like []state.Value) state.
 	return state.List(list...)
 }
 
-// named tells that all elements of all lists have a name that is no secret.
+// named reports whether all elements of all lists have a name that is no secret.
 func named(lists []state.Value) bool {
 	for _, l := range lists {
 		for _, e := range l.AsList() {

@@ -34,7 +34,7 @@ type CA struct {
 	Chain []string
 }
 
-// Authority is the CA with the base path.
+// Authority returns the CA with the base path.
 func (c *Cluster) Authority(base string) CA {
 	for _, a := range c.Authorities {
 		if a.Base == base {
@@ -44,16 +44,16 @@ func (c *Cluster) Authority(base string) CA {
 	panic("internal error: there is no CA " + base)
 }
 
-// KeyOnHosts tells that the CA's key lies on the control planes.
+// KeyOnHosts reports whether the CA's key lies on the control planes.
 func (a CA) KeyOnHosts() bool { return a.KeyLocation == Made || a.KeyLocation == OnHosts }
 
-// ExternalCA tells that no key of the cluster's CA lies on the control planes,
+// ExternalCA reports whether no key of the cluster's CA lies on the control planes,
 // so that nothing in the cluster signs kubelets' certificates.
 func (c *Cluster) ExternalCA() bool {
 	return !c.Authority(c.Certificates.Dir + "/ca").KeyOnHosts()
 }
 
-// registered tells that the node runs in the cluster as far as can be seen: a
+// registered reports whether the node runs in the cluster as far as can be seen: a
 // node that did not bootstrap has no certificate that would show it.
 func (n *Node) registered() bool {
 	if !n.Report.Files[KubeletConf].Exists || !n.Report.Files[KubeletConfig].Exists || n.Report.Units[KubeletUnit].Active != "active" {
@@ -73,10 +73,10 @@ type Kept struct {
 	Conf *state.KubeconfigInfo
 }
 
-// NextBase is where the new CA lies, without .crt and .key, until it takes the old one's place.
+// NextBase returns where the new CA lies, without .crt and .key, until it takes the old one's place.
 func (a CA) NextBase() string { return NextBase(a.Base) }
 
-// OldFile is the old CA's certificate alone.
+// OldFile returns the old CA's certificate alone.
 func (a CA) OldFile() string { return OldFile(a.Base) }
 
 func CasIn(r *state.Report, path string) []string {
@@ -94,7 +94,7 @@ func CasIn(r *state.Report, path string) []string {
 	return out
 }
 
-// GoesBy are the identities by which a cluster goes, as one of its hosts shows them:
+// GoesBy returns the identities by which a cluster goes, as one of its hosts shows them:
 // the CAs that it holds, one that is being replaced, and those whose place its CA has
 // taken before, which the mark tells as long as it speaks of the CA that is there.
 func GoesBy(r *state.Report, base string) []string {
@@ -105,7 +105,7 @@ func GoesBy(r *state.Report, base string) []string {
 	return slices.Concat(held, CasIn(r, OldFile(base)), CasIn(r, ExpiredFile(base)), FormerCAs(r, held))
 }
 
-// FormerCAs are those whose place one of the CAs has taken, as the mark tells.
+// FormerCAs returns those whose place one of the CAs has taken, as the mark tells.
 func FormerCAs(r *state.Report, cas []string) []string {
 	if m := MarksOf(r); m != nil && slices.Contains(cas, m.ClusterCA) {
 		return m.FormerCAs

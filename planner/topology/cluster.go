@@ -23,14 +23,14 @@ type Cluster struct {
 	// Report is nil when the API did not answer. It is without the nodes that are
 	// replaced; seen has them still.
 	Report, Seen *state.ClusterReport
-	// Restoring tells that its etcd is made anew of a snapshot.
+	// Restoring reports whether its etcd is made anew of a snapshot.
 	Restoring bool
 	// Stages are those of the rotations of its CAs.
 	Stages []*RotationStage
 	Situation
 }
 
-// ControlPlanes are the cluster's control planes in order.
+// ControlPlanes returns the cluster's control planes in order.
 func (c *Cluster) ControlPlanes() []*Node {
 	var out []*Node
 	for _, n := range c.Nodes {
@@ -45,10 +45,10 @@ func (c *Cluster) ControlPlanes() []*Node {
 // Node is nil when the target is no node of the cluster.
 func (c *Cluster) Node(t state.Target) *Node { return c.ByTarget[t] }
 
-// PrimaryNode is the control plane through which the cluster is spoken to, or nil.
+// PrimaryNode returns the control plane through which the cluster is spoken to, or nil.
 func (c *Cluster) PrimaryNode() *Node { return c.Node(c.Primary) }
 
-// Rotation is that of the CA with the base path; nil when it is not rotated.
+// Rotation returns that of the CA with the base path; nil when it is not rotated.
 func (c *Cluster) Rotation(base string) *CARotation {
 	for _, r := range c.Rotating {
 		if r.Base == base {
@@ -58,32 +58,32 @@ func (c *Cluster) Rotation(base string) *CARotation {
 	return nil
 }
 
-// ClusterCA is the rotation of the CA for clients and API servers, or nil.
+// ClusterCA returns the rotation of the CA for clients and API servers, or nil.
 func (c *Cluster) ClusterCA() *CARotation { return c.Rotation(c.Certificates.Dir + "/ca") }
 
-// Rotates tells that this plan goes on with a rotation. Without the API nobody
+// Rotates reports whether this plan goes on with a rotation. Without the API nobody
 // could tell whether all have taken it up; what keeps it down comes first.
 func (c *Cluster) Rotates() bool {
 	return (len(c.Rotating) > 0 || c.Keys.Acts()) && c.Report != nil
 }
 
-// Votes tells that etcd counts the member as a voter.
+// Votes reports whether etcd counts the member as a voter.
 func (c *Cluster) Votes(peerURL string) bool {
 	return slices.ContainsFunc(c.Seen.Members, func(m state.EtcdMember) bool {
 		return !m.Learner && slices.Contains(m.PeerURLs, peerURL)
 	})
 }
 
-// Lists tells that etcd counts the member, as a voter or as a learner.
+// Lists reports whether etcd counts the member, as a voter or as a learner.
 func (c *Cluster) Lists(peerURL string) bool {
 	return slices.ContainsFunc(c.Seen.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 }
 
-// CAFile is the certificate of the cluster's CA on a control plane.
+// CAFile returns the certificate of the cluster's CA on a control plane.
 func (c *Cluster) CAFile() string { return c.Certificates.Dir + "/ca.crt" }
 
-// CABase is the path of the cluster's CA without .crt and .key.
+// CABase returns the path of the cluster's CA without .crt and .key.
 func (c *Cluster) CABase() string { return c.Certificates.Dir + "/ca" }
 
-// Limit is the name of a limit of this cluster.
+// Limit returns the name of a limit of this cluster.
 func (c *Cluster) Limit(name string) string { return c.Target.String() + "/" + name }

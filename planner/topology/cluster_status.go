@@ -33,17 +33,17 @@ type Situation struct {
 	// AtOnce are the identities of CAs that have ended and are replaced at once, by
 	// base path.
 	AtOnce map[string]string
-	// Disowned tells that hosts of it belong to somebody else: what their files say
+	// Disowned reports whether hosts of it belong to somebody else: what their files say
 	// is said of another cluster.
 	Disowned bool
 }
 
-// Blank tells that a host holds nothing of any cluster.
+// Blank reports whether a host holds nothing of any cluster.
 func Blank(r *state.Report) bool {
 	return r.Marks == nil && Traceless(r)
 }
 
-// Traceless tells that a host holds no file of any cluster; it may be marked as ours.
+// Traceless reports whether a host holds no file of any cluster; it may be marked as ours.
 func Traceless(r *state.Report) bool {
 	return !slices.ContainsFunc(TracesOfCluster, func(p string) bool { return r.Files[p].Exists })
 }
@@ -60,7 +60,7 @@ var TracesOfCluster = slices.Concat(tracesOfControlPlane, []string{
 	"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf", "/etc/kubernetes/pki/ca.crt",
 })
 
-// Refused tells that it was refused already, or a control plane of it, without which
+// Refused reports whether it was refused already, or a control plane of it, without which
 // nobody can tell where it stands.
 func (c *Cluster) Refused() bool {
 	return c.Fleet.Refused[c.Target.String()] || slices.ContainsFunc(c.ControlPlanes(), (*Node).Refused)
@@ -93,10 +93,10 @@ func (c *Cluster) RecordedCA() string {
 	return c.Fleet.Recorded.Clusters[c.Label].CA
 }
 
-// RecordedRunning tells that an apply once saw the cluster's API.
+// RecordedRunning reports whether an apply once saw the cluster's API.
 func (c *Cluster) RecordedRunning() bool { return c.RecordedVersion() != "" }
 
-// RecordedVersion is the version of the cluster's API server as an apply saw it last.
+// RecordedVersion returns the version of the cluster's API server as an apply saw it last.
 func (c *Cluster) RecordedVersion() string {
 	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
 		return ""
@@ -119,7 +119,7 @@ func (c *Cluster) CADigests() map[string]string {
 	return out
 }
 
-// Emptied tells that a cluster whose API was seen has left nothing on its control
+// Emptied reports whether a cluster whose API was seen has left nothing on its control
 // planes but our marks, as kubeadm reset does: a new one in its place would be
 // empty, with another CA than its nodes and users know.
 func (c *Cluster) Emptied() bool {
@@ -135,7 +135,7 @@ func Short(digest string) string {
 	return digest
 }
 
-// Leaving are the names of the recorded nodes of a cluster that the
+// Leaving returns the names of the recorded nodes of a cluster that the
 // configuration does not speak of, or has as other nodes, and of those to replace.
 func Leaving(cfg *config.Config, recorded *state.State, label string, replace []state.Target) []string {
 	if recorded == nil || cfg.Cluster(label) == nil {
@@ -152,7 +152,7 @@ func Leaving(cfg *config.Config, recorded *state.State, label string, replace []
 	return out
 }
 
-// Inhabited tells that the state has nodes of a cluster.
+// Inhabited reports whether the state has nodes of a cluster.
 func Inhabited(st *state.State, label string) bool {
 	for _, n := range st.Nodes {
 		if n.Cluster == label {
@@ -162,7 +162,7 @@ func Inhabited(st *state.State, label string) bool {
 	return false
 }
 
-// RestoredFrom is the digest of the snapshot that the etcd on a host was made of,
+// RestoredFrom returns the digest of the snapshot that the etcd on a host was made of,
 // while that restore goes on; empty when none does.
 func RestoredFrom(r *state.Report) string {
 	return strings.TrimSpace(string(r.Files[planner.RestoredMark].Content))

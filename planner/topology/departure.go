@@ -17,15 +17,15 @@ type Departure struct {
 	// Cluster is nil when its block is gone as well.
 	Cluster  *Cluster
 	Recorded *state.State
-	// Replaced tells that the node joins again on the same host in this plan: the
+	// Replaced reports whether the node joins again on the same host in this plan: the
 	// host stays ours, with its software and settings.
 	Replaced bool
-	// HostGone tells that there is nothing on the host to take away, or no host any
+	// HostGone reports whether there is nothing on the host to take away, or no host any
 	// more: only the cluster is rid of the node.
 	HostGone bool
-	// Abandoned tells that it is gone because somebody has said so of its host.
+	// Abandoned reports whether it is gone because somebody has said so of its host.
 	Abandoned bool
-	// Whole tells that the whole cluster goes: nothing is drained and no
+	// Whole reports whether the whole cluster goes: nothing is drained and no
 	// membership is changed.
 	Whole bool
 }
@@ -45,7 +45,7 @@ func (v *Fleet) Departures() []Departure {
 	return out
 }
 
-// stays tells that a recorded node goes on as a node of its cluster, on the same host.
+// stays reports whether a recorded node goes on as a node of its cluster, on the same host.
 func (v *Fleet) stays(t state.Target) bool {
 	if v.Destroy || v.Replacements[t] != nil {
 		return false
@@ -54,13 +54,13 @@ func (v *Fleet) stays(t state.Target) bool {
 	return c != nil && c.Node(t) != nil
 }
 
-// recordedClusterOf is the cluster that a recorded node was in, or nil where no block
+// recordedClusterOf returns the cluster that a recorded node was in, or nil where no block
 // speaks of it any more.
 func (v *Fleet) recordedClusterOf(t state.Target) *Cluster {
 	return v.ClusterOf(state.ClusterTarget(v.Recorded.Nodes[t].Cluster))
 }
 
-// DepartureOf is a recorded node as one that leaves.
+// DepartureOf returns a recorded node as one that leaves.
 func (v *Fleet) DepartureOf(t state.Target) Departure {
 	n := v.Recorded.Nodes[t]
 	l := Departure{Target: t, RecordedNode: n, Report: v.Report(t), Recorded: v.Recorded, Cluster: v.recordedClusterOf(t), Whole: v.Destroy}
@@ -74,7 +74,7 @@ func (v *Fleet) DepartureOf(t state.Target) Departure {
 	return l
 }
 
-// given tells that the host was given back already: our mark, which is the last thing to
+// given reports whether the host was given back already: our mark, which is the last thing to
 // go, is not there, nothing of Kubernetes is, and no kubelet runs. The state may be older
 // than that, and whatever is on the host somebody else's. Another machine is spoken of
 // where the cluster stays, and with the cluster goes only what is left of it.
@@ -83,12 +83,12 @@ func (l Departure) given() bool {
 		(l.Whole || !OtherMachine(l.RecordedNode, l.Report))
 }
 
-// Acts tells that something is done for the departing node. A host that was not seen is
+// Acts reports whether something is done for the departing node. A host that was not seen is
 // not reset: what was there before us, which is to be put back, stands on the
 // host itself.
 func (l Departure) Acts() bool { return l.Report != nil || l.HostGone }
 
-// IsHost tells that a name or an address is the departing node's own.
+// IsHost reports whether a name or an address is the departing node's own.
 func (l Departure) IsHost(host string) bool { return SameAddress(host, l.Address) || host == l.Name }
 
 func (l Departure) PeerURL() string { return kubeadm.PeerURL(l.Address) }
@@ -100,7 +100,7 @@ func MarksOf(r *state.Report) *state.Marks {
 	return r.Marks
 }
 
-// adoptedMarks are those of an adopted host that has none yet, while its node is
+// adoptedMarks returns those of an adopted host that has none yet, while its node is
 // replaced. Of what was there before nothing is known but that folders which
 // others use as well stay.
 func (l Departure) adoptedMarks() *state.Marks {
@@ -113,7 +113,7 @@ func (l Departure) adoptedMarks() *state.Marks {
 	return m
 }
 
-// RecordedItems are those of one target. Items are sorted by address, and those
+// RecordedItems returns those of one target. Items are sorted by address, and those
 // of a target stand together behind TARGET/.
 func RecordedItems(recorded *state.State, t state.Target) []state.Item {
 	prefix := t.String() + "/"

@@ -11,7 +11,7 @@ import (
 // API server beside it serves that: an empty cluster. So each control plane is asked
 // of which etcd its own member is, and one that is astray does not speak for the cluster.
 
-// EtcdID is the ID by which the etcd of a cluster goes: the recorded one and, where
+// EtcdID returns the ID by which the etcd of a cluster goes: the recorded one and, where
 // none is, the one that most of its control planes show. Empty when it cannot be told.
 func (v *Fleet) EtcdID(label string) string {
 	if rec := v.Recorded; rec != nil && rec.Clusters[label] != nil && rec.Clusters[label].EtcdClusterID != "" {
@@ -35,7 +35,7 @@ func (v *Fleet) EtcdID(label string) string {
 	return its
 }
 
-// ControlPlanesOf are a cluster's control planes of the configuration, and those that only
+// ControlPlanesOf returns a cluster's control planes of the configuration, and those that only
 // the state has.
 func (v *Fleet) ControlPlanesOf(label string) []state.Target {
 	var out []state.Target
@@ -54,7 +54,7 @@ func (v *Fleet) ControlPlanesOf(label string) []state.Target {
 	return out
 }
 
-// OtherEtcd tells that the etcd on a control plane's own host is known to be another
+// OtherEtcd reports whether the etcd on a control plane's own host is known to be another
 // one than the cluster's. One that is being made anew of a snapshot is the cluster's.
 func (v *Fleet) OtherEtcd(label string, t state.Target) bool {
 	e, seen := v.Etcds[t]
@@ -65,7 +65,7 @@ func (v *Fleet) OtherEtcd(label string, t state.Target) bool {
 	return e.ClusterID != its || v.alone(e, v.ControlPlanesOf(label))
 }
 
-// ForeignEtcds are the control planes of a cluster whose own etcd is another one than the
+// ForeignEtcds returns the control planes of a cluster whose own etcd is another one than the
 // cluster's. As long as nobody shows the cluster's, nobody is known to be astray.
 func (v *Fleet) ForeignEtcds(label string) []state.Target {
 	var out []state.Target

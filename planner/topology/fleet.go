@@ -69,7 +69,7 @@ type Fleet struct {
 	// come back.
 	RecordedItems *state.Snapshot
 	Cache         *cache
-	// Targeted tells that the plan is restricted to targets: what would only go
+	// Targeted reports whether the plan is restricted to targets: what would only go
 	// before them does not have to come along.
 	Targeted bool
 	// Skipped are the phases that the plan leaves out: what speaks of one, or waits
@@ -79,14 +79,14 @@ type Fleet struct {
 	Excluded []planner.Selector
 	// Writes are the operations of the plan that write to the host of each node.
 	Writes map[state.Target]planner.Operations
-	// Restores tells that an etcd is to be made anew of a snapshot, which makes it
+	// Restores reports whether an etcd is to be made anew of a snapshot, which makes it
 	// another one.
 	Restores bool
 	// PathsOnly leaves out what files hold: what to look at does not depend on it.
 	PathsOnly bool
 }
 
-// NameOf is the name of a node's Node object: the configured, the recorded, or the host's.
+// NameOf returns the name of a node's Node object: the configured, the recorded, or the host's.
 func (v *Fleet) NameOf(t state.Target, configured string) string {
 	switch r := v.Report(t); {
 	case configured != "":
@@ -99,7 +99,7 @@ func (v *Fleet) NameOf(t state.Target, configured string) string {
 	return ""
 }
 
-// Report is what was seen of a node's host; nil when it did not answer, or was refused.
+// Report returns what was seen of a node's host; nil when it did not answer, or was refused.
 func (v *Fleet) Report(t state.Target) *state.Report {
 	if v.Refused[t.String()] {
 		return nil
@@ -107,7 +107,7 @@ func (v *Fleet) Report(t state.Target) *state.Report {
 	return v.Reports[t]
 }
 
-// PeerURL is that of the etcd member on a node's host, as it is before the node is
+// PeerURL returns that of the etcd member on a node's host, as it is before the node is
 // replaced; empty when the node is not known.
 func (v *Fleet) PeerURL(t state.Target) string {
 	if c := v.ClusterOf(t); c != nil && c.Node(t) != nil && !v.Replaces(t) {
@@ -119,7 +119,7 @@ func (v *Fleet) PeerURL(t state.Target) string {
 	return ""
 }
 
-// CA is the key digest of the CA that a node's host was seen to hold; empty
+// CA returns the key digest of the CA that a node's host was seen to hold; empty
 // when it holds none or was not seen.
 func (v *Fleet) CA(t state.Target) string {
 	if cas := v.CAs(t); len(cas) > 0 {
@@ -128,17 +128,17 @@ func (v *Fleet) CA(t state.Target) string {
 	return ""
 }
 
-// CAs are the key digests of the CAs in the file of a node's CA: several while it
+// CAs returns the key digests of the CAs in the file of a node's CA: several while it
 // is rotated. Hosts of one cluster have one in common.
 func (v *Fleet) CAs(t state.Target) []string {
 	return CasIn(v.Reports[t], v.caBase(t)+".crt")
 }
 
-// GoesBy are the identities by which a node's cluster goes, as its host shows them:
+// GoesBy returns the identities by which a node's cluster goes, as its host shows them:
 // also those of CAs whose place the one that it holds takes, or has taken.
 func (v *Fleet) GoesBy(t state.Target) []string { return GoesBy(v.Reports[t], v.caBase(t)) }
 
-// caBase is the path of a node's CA without .crt and .key.
+// caBase returns the path of a node's CA without .crt and .key.
 func (v *Fleet) caBase(t state.Target) string {
 	for _, n := range v.Config.Nodes {
 		if c := v.Config.Cluster(n.Cluster); n.Target == t && c != nil {
@@ -148,14 +148,14 @@ func (v *Fleet) caBase(t state.Target) string {
 	return KubeadmPKI + "/ca"
 }
 
-// SameCluster tells that two nodes were seen to hold a CA that is the same, and are
+// SameCluster reports whether two nodes were seen to hold a CA that is the same, and are
 // not known to be on different etcds.
 func (v *Fleet) SameCluster(a, b state.Target) bool {
 	cas := v.CAs(b)
 	return v.astray(a) == v.astray(b) && slices.ContainsFunc(v.CAs(a), func(ca string) bool { return slices.Contains(cas, ca) })
 }
 
-// astray tells that the node's own etcd is not its cluster's.
+// astray reports whether the node's own etcd is not its cluster's.
 func (v *Fleet) astray(t state.Target) bool {
 	for _, n := range v.Config.Nodes {
 		if n.Target == t {
@@ -165,7 +165,7 @@ func (v *Fleet) astray(t state.Target) bool {
 	return v.RecordedNode(t) && slices.Contains(v.ForeignEtcds(v.Recorded.Nodes[t].Cluster), t)
 }
 
-// Primary is the control plane through which a cluster is spoken to; zero when
+// Primary returns the control plane through which a cluster is spoken to; zero when
 // there is none. It is known once a plan was made.
 func (v *Fleet) Primary(label string) state.Target {
 	for _, c := range v.Clusters {
@@ -182,11 +182,11 @@ type ExternalEtcd struct {
 	state.ExternalEtcdReport
 	// Err says why not all of it could be looked at; nil when all was.
 	Err error
-	// Blind tells that hosts do not let a connection through: nothing is known then.
+	// Blind reports whether hosts do not let a connection through: nothing is known then.
 	Blind bool
 }
 
-// Returning are the control planes that the state knows, and that have left since: the
+// Returning returns the control planes that the state knows, and that have left since: the
 // state was put back from before. Their hosts were given back, and neither the API nor
 // etcd knows them. They join as ones that were never there, and what is remembered of
 // them is no drift.
@@ -203,7 +203,7 @@ func (v *Fleet) Returning() []state.Target {
 	return out
 }
 
-// hasLeft tells that a control plane was seen to be out of its cluster. Where the API
+// hasLeft reports whether a control plane was seen to be out of its cluster. Where the API
 // or etcd does not say so, it is not known.
 func (v *Fleet) hasLeft(was *state.RecordedNode, r *state.Report) bool {
 	c, cfg := v.ClusterReports[was.Cluster], v.Config.Cluster(was.Cluster)
@@ -234,7 +234,7 @@ func (v *Fleet) ClusterOf(t state.Target) *Cluster {
 // could not be looked at.
 const AllowUnreachableFlag = "allow-unreachable"
 
-// Find is the configured node of a target, or nil.
+// Find returns the configured node of a target, or nil.
 func (v *Fleet) Find(t state.Target) *Node {
 	for _, c := range v.Clusters {
 		if n := c.Node(t); n != nil {

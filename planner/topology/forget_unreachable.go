@@ -9,14 +9,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Abandons tells that a node without a block is taken out of its cluster without
+// Abandons reports whether a node without a block is taken out of its cluster without
 // its host: somebody has said that the host is gone for good, and nothing shows
 // that it is not. That it does not answer alone never counts.
 func (v *Fleet) Abandons(t state.Target) bool {
 	return v.ForgetRequested(t) && !v.Destroy && !v.Answers(t) && len(v.SignsOfLife(t)) == 0
 }
 
-// ForgetRequested tells that a removed block or the flag says of a recorded node
+// ForgetRequested reports whether a removed block or the flag says of a recorded node
 // without a block that its host is gone for good.
 func (v *Fleet) ForgetRequested(t state.Target) bool {
 	if !v.RecordedNode(t) || v.Configured(t) {
@@ -42,7 +42,7 @@ func (v *Fleet) Configured(t state.Target) bool {
 	return false
 }
 
-// Answers tells that the machine which joined was seen. Another one at its
+// Answers reports whether the machine which joined was seen. Another one at its
 // address, on which nothing is, is not it.
 func (v *Fleet) Answers(t state.Target) bool {
 	r, was := v.Reports[t], v.Recorded.Nodes[t]
@@ -52,7 +52,7 @@ func (v *Fleet) Answers(t state.Target) bool {
 	return !OtherMachine(was, r) || !Blank(r)
 }
 
-// SignsOfLife are what shows that the host of a recorded node is not gone, although it
+// SignsOfLife returns what shows that the host of a recorded node is not gone, although it
 // could not be looked at: it refused us, as a machine that runs does, or its cluster
 // hears of it. A machine at its address that does not prove to be it may be another
 // one: of that the cluster tells, where it shows a Node that is silent.

@@ -11,7 +11,7 @@ func CompareTargets(a, b state.Target) int {
 	return state.Address{Target: a}.Compare(state.Address{Target: b})
 }
 
-// Forgotten are the recorded targets that removed blocks leave alone.
+// Forgotten returns the recorded targets that removed blocks leave alone.
 func (v *Fleet) Forgotten() []state.Target {
 	if v.Recorded == nil {
 		return nil
@@ -31,7 +31,7 @@ func (v *Fleet) Forgotten() []state.Target {
 	return out
 }
 
-// Forgets tells that a removed block drops the target from the state. A cluster
+// Forgets reports whether a removed block drops the target from the state. A cluster
 // is meant with its nodes and addons.
 func (v *Fleet) Forgets(t state.Target) bool {
 	for _, r := range v.Config.Removals {

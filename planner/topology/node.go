@@ -26,7 +26,7 @@ type Node struct {
 
 func (n *Node) IsControlPlane() bool { return n.Role == config.ControlPlane }
 
-// IsFounder tells that the cluster is being founded on this node.
+// IsFounder reports whether the cluster is being founded on this node.
 func (n *Node) IsFounder() bool { return n.Cluster.Founding && n.Target == n.Cluster.Primary }
 
 func (n *Node) Facts() *state.Facts {
@@ -36,7 +36,7 @@ func (n *Node) Facts() *state.Facts {
 	return &n.Report.Facts
 }
 
-// Input is the node as the renderer takes it.
+// Input returns the node as the renderer takes it.
 func (n *Node) Input() kubeadm.Input {
 	in := kubeadm.Input{
 		Cluster: n.Settings, Node: n.Node, NodeName: n.NodeName, Facts: n.Facts(), RunningKubelet: n.RunningKubelet(),
@@ -52,7 +52,7 @@ func (n *Node) Input() kubeadm.Input {
 	return in
 }
 
-// RuntimeSocket is the runtime's endpoint: configured, found, or containerd's.
+// RuntimeSocket returns the runtime's endpoint: configured, found, or containerd's.
 func (n *Node) RuntimeSocket() string {
 	switch {
 	case n.CRISocket != "":
@@ -87,7 +87,7 @@ func (n *Node) MissingCredentials() string {
 	return "its own is gone"
 }
 
-// known tells that the cluster has the node: by the API, and where that is silent by
+// known reports whether the cluster has the node: by the API, and where that is silent by
 // what an apply has completed on it.
 func (n *Node) known() bool {
 	if n.Cluster.Report != nil {
@@ -125,14 +125,14 @@ func (n *Node) signing() Signing {
 	return told
 }
 
-// Joining tells that the node gets its identity from a cluster that is there:
+// Joining reports whether the node gets its identity from a cluster that is there:
 // through the primary, which is therefore never one of those.
 func (n *Node) Joining() bool { return n.Joins() && n.Target != n.Cluster.Primary }
 
-// Bootstraps tells that a joining node's kubelet asks the cluster for its certificate.
+// Bootstraps reports whether a joining node's kubelet asks the cluster for its certificate.
 func (n *Node) Bootstraps() bool { return n.Joining() && !n.Cluster.ExternalCA() }
 
-// Joins tells that the node has no identity in the cluster yet. A kubelet
+// Joins reports whether the node has no identity in the cluster yet. A kubelet
 // writes its kubeconfig when it begins to bootstrap; that it has got its
 // certificate shows in the file that the kubeconfig names. One whose certificate
 // is replaced has it in the kubeconfig.
@@ -159,7 +159,7 @@ func (n *Node) OtherControlPlanes() []string {
 	return out
 }
 
-// Short is how a node is called in a sentence: by its key, or its name.
+// Short returns how a node is called in a sentence: by its key, or its name.
 func (n *Node) Short() string { return ShortName(n.Target) }
 
 func ShortName(t state.Target) string {
@@ -169,14 +169,14 @@ func ShortName(t state.Target) string {
 	return t.Name
 }
 
-// Stopped tells that static pods of a control plane are stopped.
+// Stopped reports whether static pods of a control plane are stopped.
 func (n *Node) Stopped() bool {
 	return n.Report != nil && !n.Joins() && slices.ContainsFunc(n.StaticPods(), func(component string) bool {
 		return !n.Report.Files[Manifest(component)].Exists
 	})
 }
 
-// RunningKubelet is the version of the node's kubelet as the API shows it,
+// RunningKubelet returns the version of the node's kubelet as the API shows it,
 // without v; empty when that is not known.
 func (n *Node) RunningKubelet() string {
 	if n.Cluster.Report == nil {
@@ -185,10 +185,10 @@ func (n *Node) RunningKubelet() string {
 	return strings.TrimPrefix(n.Cluster.Report.Nodes[n.NodeName].KubeletVersion, "v")
 }
 
-// Upgrades tells that the node takes part in its cluster's upgrade: it runs.
+// Upgrades reports whether the node takes part in its cluster's upgrade: it runs.
 func (n *Node) Upgrades() bool { return n.Cluster.Up != nil && n.Report != nil && !n.Joins() }
 
-// Seen is a file of the host as it is compared; null when it cannot be read.
+// Seen returns a file of the host as it is compared; null when it cannot be read.
 func (n *Node) Seen(kind state.Kind, path string) state.Value {
 	f := n.Report.Files[path]
 	if !f.Exists {
@@ -201,7 +201,7 @@ func (n *Node) Seen(kind state.Kind, path string) state.Value {
 	return tree
 }
 
-// EtcdFolder is where etcd keeps its data on the node, empty where no etcd of ours runs.
+// EtcdFolder returns where etcd keeps its data on the node, empty where no etcd of ours runs.
 func (n *Node) EtcdFolder() string {
 	if !n.IsControlPlane() || n.Cluster.Etcd.External != nil {
 		return ""
@@ -214,7 +214,7 @@ func (n *Node) EtcdData() string { return n.Cluster.Etcd.DataDir + "/member" }
 
 func (n *Node) PeerURL() string { return kubeadm.PeerURL(n.AdvertiseAddress()) }
 
-// StaticPods are the components that run on a control plane.
+// StaticPods returns the components that run on a control plane.
 func (n *Node) StaticPods() []string {
 	var out []string
 	if n.Cluster.Etcd.External == nil {
@@ -223,10 +223,10 @@ func (n *Node) StaticPods() []string {
 	return append(out, ControlPlaneVersions...)
 }
 
-// Fails tells that some component of a control plane is known to fail.
+// Fails reports whether some component of a control plane is known to fail.
 func (n *Node) Fails() bool { return len(n.Cluster.Failed[n.Target]) > 0 }
 
-// CasIn are the identities of the certificates in a file on the node's host.
+// CasIn returns the identities of the certificates in a file on the node's host.
 func (n *Node) CasIn(path string) []string { return CasIn(n.Report, path) }
 
 func (n *Node) ServiceAccountKey() string { return n.Cluster.Certificates.Dir + "/sa" }

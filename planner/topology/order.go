@@ -6,12 +6,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Runs tells that the node is a control plane that was one before this plan.
+// Runs reports whether the node is a control plane that was one before this plan.
 func (n *Node) Runs() bool {
 	return n.IsControlPlane() && n.Report != nil && n.Report.Files[Manifest("kube-apiserver")].Exists && n.Report.Files[AdminConf].Exists
 }
 
-// Running are the control planes that run already, the primary first.
+// Running returns the control planes that run already, the primary first.
 func (c *Cluster) Running() []*Node {
 	var out []*Node
 	for _, n := range c.ControlPlanes() {
@@ -26,7 +26,7 @@ func (c *Cluster) Running() []*Node {
 	return out
 }
 
-// InTurn are the control planes that are there, in the order in which they take their
+// InTurn returns the control planes that are there, in the order in which they take their
 // turns. Whatever has one wait for another goes by it, so that no two wait for each
 // other: first those that the others cannot go down beside, then those that are well,
 // in the order of their certificates.
@@ -94,14 +94,14 @@ func (n *Node) condition() condition {
 	return entering
 }
 
-// belongs tells that etcd counts a member on the control plane as a voter, or that it
+// belongs reports whether etcd counts a member on the control plane as a voter, or that it
 // does not tell: what does not run there has run.
 func (n *Node) belongs() bool {
 	c := n.Cluster
 	return c.Etcd.External != nil || c.Seen == nil || len(c.Seen.Members) == 0 || c.Votes(n.PeerURL())
 }
 
-// Preceding are the control planes whose turn comes before that of a node: all of them
+// Preceding returns the control planes whose turn comes before that of a node: all of them
 // where it has none itself, as it joins or leaves.
 func (c *Cluster) Preceding(n *Node) []*Node {
 	order := c.InTurn()
@@ -111,7 +111,7 @@ func (c *Cluster) Preceding(n *Node) []*Node {
 	return order
 }
 
-// MendedBefore are the control planes that are mended before it is a node's turn. Who
+// MendedBefore returns the control planes that are mended before it is a node's turn. Who
 // only goes on to join has nothing to mend.
 func (c *Cluster) MendedBefore(n *Node) []*Node {
 	return slices.DeleteFunc(c.Preceding(n), func(o *Node) bool { return !o.Unhealthy() || !o.Runs() && !o.belongs() })

@@ -70,19 +70,19 @@ type PhaseWork struct {
 	Peer func(phase string) []planner.Change
 }
 
-// Empty tells that nothing of the phase changes.
+// Empty reports whether nothing of the phase changes.
 func (w PhaseWork) Empty() bool { return len(w.Changes) == 0 }
 
 // Creates tells of a phase of the same target whether it makes something that
 // was not there: a join, not an update.
 func (w PhaseWork) Creates(phase string) bool { return w.Of(phase).Create() }
 
-// Of is the work of any phase on the same target.
+// Of returns the work of any phase on the same target.
 func (w PhaseWork) Of(phase string) PhaseWork {
 	return PhaseWork{Changes: w.Peer(phase), Desired: w.Desired, Peer: w.Peer}
 }
 
-// Create tells that some item was not there.
+// Create reports whether some item was not there.
 func (w PhaseWork) Create() bool {
 	for _, c := range w.Changes {
 		if c.Action == planner.Create && c.Reason == planner.ReasonNew {
@@ -92,7 +92,7 @@ func (w PhaseWork) Create() bool {
 	return false
 }
 
-// Concerns tells that some change is of the kind.
+// Concerns reports whether some change is of the kind.
 func (w PhaseWork) Concerns(kind state.Kind) bool {
 	for _, c := range w.Changes {
 		if c.Kind == kind {
@@ -115,12 +115,12 @@ func actionOf(changes []planner.Change) planner.Action {
 	return action
 }
 
-// StepAddress is the address of the phase's step on the target.
+// StepAddress returns the address of the phase's step on the target.
 func StepAddress(t state.Target, phase string) state.Address {
 	return state.Address{Target: t, Phase: phase}
 }
 
-// ItemAddress is the address of an item of the phase.
+// ItemAddress returns the address of an item of the phase.
 func ItemAddress(t state.Target, phase, class, id string) state.Address {
 	return state.Address{Target: t, Phase: phase, Item: class + ":" + id}
 }

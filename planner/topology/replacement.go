@@ -36,18 +36,18 @@ type Replacement struct {
 	Report *state.Report
 }
 
-// Replaces tells that the node is replaced in this plan.
+// Replaces reports whether the node is replaced in this plan.
 func (v *Fleet) Replaces(t state.Target) bool { return v.Replacements[t] != nil }
 
-// Readdressed tells that the node is at another address than when it was recorded.
+// Readdressed reports whether the node is at another address than when it was recorded.
 func Readdressed(n *config.Node, was *state.RecordedNode) bool {
 	return was.Address != "" && !SameAddress(was.Address, n.AdvertiseAddress())
 }
 
-// SameAddress tells that two addresses are one, however each is written.
+// SameAddress reports whether two addresses are one, however each is written.
 func SameAddress(a, b string) bool { return state.CanonicalIP(a) == state.CanonicalIP(b) }
 
-// ControlPlaneStays tells that a control plane stays at its address besides the node: a
+// ControlPlaneStays reports whether a control plane stays at its address besides the node: a
 // cluster without one goes as a whole, so its block is nothing to take out.
 func (v *Fleet) ControlPlaneStays(n *config.Node) bool {
 	return slices.ContainsFunc(v.Config.NodesOf(n.Cluster, config.ControlPlane), func(p *config.Node) bool {
@@ -56,7 +56,7 @@ func (v *Fleet) ControlPlaneStays(n *config.Node) bool {
 	})
 }
 
-// AnotherNodeReason is why the configuration's node is another one than that
+// AnotherNodeReason returns why the configuration's node is another one than that
 // which was recorded; "" when it is not.
 func AnotherNodeReason(n *config.Node, was *state.RecordedNode) string {
 	switch {
@@ -70,7 +70,7 @@ func AnotherNodeReason(n *config.Node, was *state.RecordedNode) string {
 	return ""
 }
 
-// KeptMarks are what a host remembers while its node is replaced: that it is
+// KeptMarks returns what a host remembers while its node is replaced: that it is
 // ours, and what was there before.
 func (l Departure) KeptMarks() *state.Marks {
 	if l.Report == nil {
@@ -84,7 +84,7 @@ func (l Departure) KeptMarks() *state.Marks {
 	return &m
 }
 
-// ReplacesWorker tells that the node leaves as a worker and joins again in this plan.
+// ReplacesWorker reports whether the node leaves as a worker and joins again in this plan.
 func (n *Node) ReplacesWorker() bool {
 	return n.Cluster.Fleet.Replaces(n.Target) && n.Cluster.Fleet.Recorded.Nodes[n.Target].Role == string(config.Worker)
 }

@@ -26,12 +26,12 @@ const (
 	AfterAll
 )
 
-// Newcomers are the control planes that join in this plan.
+// Newcomers returns the control planes that join in this plan.
 func (c *Cluster) Newcomers() []*Node {
 	return slices.DeleteFunc(c.ControlPlanes(), func(n *Node) bool { return !n.Joining() })
 }
 
-// Departing are the control planes that leave the cluster in this plan.
+// Departing returns the control planes that leave the cluster in this plan.
 func (c *Cluster) Departing() []Departure {
 	return slices.DeleteFunc(c.Fleet.Departures(), func(l Departure) bool {
 		return l.Cluster != c || l.Whole || !l.Acts() || l.Role != string(config.ControlPlane)
@@ -65,14 +65,14 @@ func (c *Cluster) VotersAt(at RestartWindow) []state.EtcdMember {
 	return out
 }
 
-// Unhealthy tells that a control plane of the cluster was seen not to serve, a component
+// Unhealthy reports whether a control plane of the cluster was seen not to serve, a component
 // of it to be stopped or not to run as its file says, or its member of etcd not to be
 // healthy. Where nobody answers for the cluster it is not known who is.
 func (n *Node) Unhealthy() bool {
 	return n.Cluster.Report != nil && !n.Joins() && (!n.Serves() || n.Stopped() || n.Fails() || n.MemberDown())
 }
 
-// MemberDown tells that etcd counts a member on the control plane, and that it was not
+// MemberDown reports whether etcd counts a member on the control plane, and that it was not
 // seen to be healthy.
 func (n *Node) MemberDown() bool {
 	return slices.ContainsFunc(n.Cluster.VotersAt(AnyWindow), func(m state.EtcdMember) bool {
@@ -80,7 +80,7 @@ func (n *Node) MemberDown() bool {
 	})
 }
 
-// Serves tells that the API showed the node's own API server to be ready. An
+// Serves reports whether the API showed the node's own API server to be ready. An
 // administrator's kubeconfig that is lost takes nothing from it.
 func (n *Node) Serves() bool {
 	return n.IsControlPlane() && n.Report != nil && n.Report.Files[Manifest("kube-apiserver")].Exists && n.Cluster.ShowsReady(n.NodeName)
@@ -90,7 +90,7 @@ func (c *Cluster) ShowsReady(name string) bool {
 	return c.Seen != nil && c.Seen.StaticPods["kube-apiserver-"+name].Ready
 }
 
-// Dead tells that etcd counts a voter on the departing node, which does not answer.
+// Dead reports whether etcd counts a voter on the departing node, which does not answer.
 func (l Departure) Dead() bool {
 	return l.Cluster.Seen != nil && planner.Dead(l.Cluster.Seen.Members, l.PeerURL())
 }

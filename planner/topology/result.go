@@ -64,7 +64,7 @@ func (b *Builder) Add(id state.Address, s planner.Step, needs []state.Address) {
 	b.Draft.Steps = append(b.Draft.Steps, s)
 }
 
-// Owns tells that something of the target is recorded.
+// Owns reports whether something of the target is recorded.
 func (v *Fleet) Owns(t state.Target) bool {
 	return slices.ContainsFunc(v.RecordedItems.Items, func(i state.Item) bool { return i.Address.Target == t })
 }
@@ -73,7 +73,7 @@ func (v *Fleet) RecordedNode(t state.Target) bool {
 	return v.Recorded != nil && v.Recorded.Nodes[t] != nil
 }
 
-// Remembers tells that the state has a cluster, or a node of it.
+// Remembers reports whether the state has a cluster, or a node of it.
 func (v *Fleet) Remembers(label string) bool {
 	return v.Recorded != nil && (v.Recorded.Clusters[label] != nil || Inhabited(v.Recorded, label))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RoleThere is what a host is in its cluster, by what its kubelet is to run; empty where
+// RoleThere returns what a host is in its cluster, by what its kubelet is to run; empty where
 // the files do not tell, as on one that is about to become a control plane, or was emptied.
 func RoleThere(r *state.Report) config.Role {
 	switch {
@@ -19,7 +19,7 @@ func RoleThere(r *state.Report) config.Role {
 	return config.Worker
 }
 
-// OtherRole is what the node's host is in its cluster, where that is known to be
+// OtherRole returns what the node's host is in its cluster, where that is known to be
 // something else than the node's block says.
 func (n *Node) OtherRole() config.Role {
 	if there := RoleThere(n.Report); there != n.Role {

@@ -36,7 +36,7 @@ type Rotation struct {
 	CA string
 }
 
-// String is the rotation as it is asked for.
+// String returns the rotation as it is asked for.
 func (r Rotation) String() string { return r.Cluster.String() + "/" + r.CA }
 
 // CARotation is a CA on its way to its successor.
@@ -69,13 +69,13 @@ type KeyRotation struct {
 	Since time.Time
 	// Secrets are the names of Secrets with tokens that the old one has signed.
 	Secrets []string
-	// Due tells that the old one is dropped in this plan, and held why not although
+	// Due reports whether the old one is dropped in this plan, and held why not although
 	// it could be.
 	Due  bool
 	Held string
 }
 
-// TakesPart tells that the keys have something left to do in a stage of this plan.
+// TakesPart reports whether the keys have something left to do in a stage of this plan.
 func (r *KeyRotation) TakesPart(stage string) bool {
 	switch {
 	case r == nil:
@@ -88,7 +88,7 @@ func (r *KeyRotation) TakesPart(stage string) bool {
 	return r.Due
 }
 
-// Acts tells that this plan goes on with the rotation.
+// Acts reports whether this plan goes on with the rotation.
 func (r *KeyRotation) Acts() bool {
 	return r.TakesPart(TrustBoth) || r.TakesPart(Reissue) || r.TakesPart(DropOld)
 }
@@ -101,7 +101,7 @@ type RotationStage struct {
 	Place int
 }
 
-// SigningAt is the CA with which controller managers sign in a stage, without
+// SigningAt returns the CA with which controller managers sign in a stage, without
 // .crt and .key; empty is the cluster's as always.
 func SigningAt(c *Cluster, stage string) Signing {
 	r := c.ClusterCA()

@@ -46,7 +46,7 @@ type ImagePlacing struct {
 type Written struct {
 	Keys   []string
 	Source state.Source
-	// Leaf tells that nothing inside of it is written.
+	// Leaf reports whether nothing inside of it is written.
 	Leaf bool
 }
 

@@ -20,9 +20,9 @@ type Upgrade struct {
 	// newest is the newest API server's version, want the wanted one. oldest is that
 	// of the oldest component: a controller manager may have been left behind.
 	Oldest, Newest, Want planner.Release
-	// Raises tells that the version of a control plane's component changes.
+	// Raises reports whether the version of a control plane's component changes.
 	Raises bool
-	// Begun tells that some component has the wanted version already.
+	// Begun reports whether some component has the wanted version already.
 	Begun bool
 	// Hops are the versions that control planes go through, the wanted one last;
 	// err says why there is no way. way are the hops but the last.

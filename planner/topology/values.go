@@ -93,7 +93,7 @@ func Brief(d time.Duration) string {
 	return text
 }
 
-// With is a map with one more value.
+// With returns a map with one more value.
 func With(m state.Value, name string, value any) state.Value {
 	out := maps.Clone(m.AsMap())
 	out[name] = state.FromGo(value)

@@ -47,7 +47,7 @@ func DrainsAtOnce(c *topology.Cluster) int {
 	return most
 }
 
-// pause is the step between the batch before a place and the one there.
+// pause returns the step between the batch before a place and the one there.
 func pause(c *topology.Cluster, i int) state.Address {
 	id := topology.StepAddress(c.Target, topology.PausePhase)
 	id.Waypoint = "batch-" + strconv.Itoa(i)
@@ -123,7 +123,7 @@ func resting(c *topology.Cluster) ([]*topology.Node, map[*topology.Node]time.Dur
 	return out, pauses
 }
 
-// letInAt is when the node was let in with the version that it runs, and a pause
+// letInAt returns when the node was let in with the version that it runs, and a pause
 // began, in RFC 3339 and UTC; empty when it was not.
 func letInAt(n *topology.Node) string {
 	at, version, _ := strings.Cut(n.Cluster.Report.Nodes[n.NodeName].Annotations[planner.LetInAnnotation], " ")

@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// through are the patch releases to take of minor versions on the way: those
+// through returns the patch releases to take of minor versions on the way: those
 // whose images are among the artifacts, otherwise the newest that is known here.
 func through(c *topology.Cluster) map[int]planner.Release {
 	out := map[int]planner.Release{}
@@ -68,7 +68,7 @@ func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// unrendered is what keeps static pods from being rendered in a version of the cluster.
+// unrendered returns what keeps static pods from being rendered in a version of the cluster.
 func unrendered(c *topology.Cluster, version planner.Release) diag.Diagnostics {
 	place := slices.Index(c.Fleet.Clusters, c)
 	var diags diag.Diagnostics
@@ -82,13 +82,13 @@ func unrendered(c *topology.Cluster, version planner.Release) diag.Diagnostics {
 	return diags
 }
 
-// findings are what validation finds in a version of the cluster, and in that of these
+// findings returns what validation finds in a version of the cluster, and in that of these
 // kubelets, if any.
 func findings(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) diag.Diagnostics {
 	return goingThrough(c, version, kubelets...).Validate()
 }
 
-// goingThrough is the configuration of what goes through a version: the control planes,
+// goingThrough returns the configuration of what goes through a version: the control planes,
 // and these kubelets, if any. Other kubelets, kube-proxy and the configuration in the
 // cluster do not.
 func goingThrough(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) *config.Config {
@@ -138,7 +138,7 @@ func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.C
 	return changes, items
 }
 
-// at is the view with another version for the cluster at a place.
+// at returns the view with another version for the cluster at a place.
 func at(v *topology.Fleet, place int, version planner.Release) *topology.Fleet {
 	cfg := *v.Config
 	cfg.Clusters = slices.Clone(cfg.Clusters)
@@ -170,7 +170,7 @@ func choose(w *topology.Waypoint) {
 	}
 }
 
-// waypointItems are the static pods of a control plane and their images; none where a
+// waypointItems returns the static pods of a control plane and their images; none where a
 // twin's cannot be rendered.
 func waypointItems(n *topology.Node) []state.Item {
 	if kubeadm.CheckPods(n.Input()) != nil {
@@ -186,7 +186,7 @@ func waypointItems(n *topology.Node) []state.Item {
 	return pods
 }
 
-// Changes are those from what is seen to the waypoint, and what is to be seen
+// Changes returns those from what is seen to the waypoint, and what is to be seen
 // then. Items that change are kept, under the waypoint's address.
 func Changes(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
 	desired := &state.Snapshot{Items: w.Items}
@@ -250,7 +250,7 @@ func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, be
 	}
 }
 
-// workAt is what a phase has to do on a node at a waypoint.
+// workAt returns what a phase has to do on a node at a waypoint.
 func workAt(b *topology.Builder, w *topology.Waypoint, n *topology.Node, phase string) topology.PhaseWork {
 	return topology.PhaseWork{
 		Changes: b.Changes[staticpod.Step(w, n.Target, phase)], Desired: b.Desired,
@@ -258,7 +258,7 @@ func workAt(b *topology.Builder, w *topology.Waypoint, n *topology.Node, phase s
 	}
 }
 
-// allImages are the steps that bring images to the hosts, of all versions: all hosts
+// allImages returns the steps that bring images to the hosts, of all versions: all hosts
 // have theirs before the first risk.
 func allImages(c *topology.Cluster) []state.Address {
 	var out []state.Address
@@ -270,7 +270,7 @@ func allImages(c *topology.Cluster) []state.Address {
 	return out
 }
 
-// Variant is the view with the other secrets; nil when there are none.
+// Variant returns the view with the other secrets; nil when there are none.
 func Variant(v *topology.Fleet) *topology.Fleet {
 	cfg := v.Config.Twin()
 	if cfg == nil {

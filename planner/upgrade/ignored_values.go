@@ -72,7 +72,7 @@ func UnfitIgnored(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// keptIn is where that stands of which an entry of ignore_changes speaks.
+// keptIn returns where that stands of which an entry of ignore_changes speaks.
 func keptIn(i config.Ignored) string {
 	switch {
 	case i.Path[0] == "kube_proxy":
@@ -86,7 +86,7 @@ func keptIn(i config.Ignored) string {
 	return topology.Manifest(components[slices.IndexFunc(components, func(p pki.Component) bool { return p.Block == i.Path[0] })].Component)
 }
 
-// clusterNewly are the errors of a version in what is kept that are none in the version it runs
+// clusterNewly returns the errors of a version in what is kept that are none in the version it runs
 // in, and that the configuration alone does not have.
 func clusterNewly(c *topology.Cluster, u ignoredUse, to planner.Release) diag.Diagnostics {
 	kept := func(version planner.Release) diag.Diagnostics {
@@ -137,7 +137,7 @@ func keepArgs(n *topology.Node, c *config.Cluster) {
 	}
 }
 
-// ignoredOfKubelets are the kubelets of another version that keep something: all that go
+// ignoredOfKubelets returns the kubelets of another version that keep something: all that go
 // from one version to the same other one at once.
 func ignoredOfKubelets(c *topology.Cluster) []ignoredUse {
 	type way struct{ from, to planner.Release }
@@ -168,7 +168,7 @@ func ignoredOfKubelets(c *topology.Cluster) []ignoredUse {
 	return out
 }
 
-// keptOfKubelet are the entries of ignore_changes that speak of the node's kubelet, its
+// keptOfKubelet returns the entries of ignore_changes that speak of the node's kubelet, its
 // own first.
 func keptOfKubelet(n *topology.Node) []config.Ignored {
 	return slices.DeleteFunc(slices.Concat(n.Lifecycle.IgnoreChanges, n.Cluster.Lifecycle.IgnoreChanges), func(i config.Ignored) bool { return i.Path[0] != "kubelet" })

@@ -35,7 +35,7 @@ func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// otherKubelets are the nodes on which a kubelet runs, or comes to, whose minor version
+// otherKubelets returns the nodes on which a kubelet runs, or comes to, whose minor version
 // is not the cluster's, by the first release of that.
 func otherKubelets(c *topology.Cluster) map[planner.Release][]*topology.Node {
 	out := map[planner.Release][]*topology.Node{}

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// afterKubelets is when every kubelet has its version: the addons come last.
+// afterKubelets returns when every kubelet has its version: the addons come last.
 func afterKubelets(c *topology.Cluster) []state.Address {
 	var needs []state.Address
 	for _, n := range c.Nodes {
@@ -25,7 +25,7 @@ func afterKubelets(c *topology.Cluster) []state.Address {
 	return needs
 }
 
-// beforeDrain are the steps that the drain of a node for its kubelet rests on: all
+// beforeDrain returns the steps that the drain of a node for its kubelet rests on: all
 // control planes have the version, and the batches before its own are well.
 func beforeDrain(n *topology.Node) []state.Address {
 	needs := append(kubelet.AfterControlPlanes(n.Cluster), topology.StepAddress(n.Target, topology.ImagesPhase))
@@ -35,7 +35,7 @@ func beforeDrain(n *topology.Node) []state.Address {
 	return needs
 }
 
-// beforeTurn are the kubelets whose turn comes before a node is drained for its own:
+// beforeTurn returns the kubelets whose turn comes before a node is drained for its own:
 // those of the control planes one after another, then those of the workers, of which
 // in a batch the one so many places before is back. Workers that are away come back first.
 func beforeTurn(n *topology.Node) []state.Address {
@@ -60,7 +60,7 @@ func beforeTurn(n *topology.Node) []state.Address {
 	return needs
 }
 
-// workersBack is when no worker is away any more.
+// workersBack returns when no worker is away any more.
 func workersBack(c *topology.Cluster) []state.Address {
 	var out []state.Address
 	for _, n := range c.Nodes {
@@ -119,7 +119,7 @@ func TaintsFirst(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// opens tells that the node's step for its kubelet lets pods in again.
+// opens reports whether the node's step for its kubelet lets pods in again.
 func opens(n *topology.Node) bool {
 	if n.Cluster.Report == nil || n.Report == nil || n.Joins() || staticpod.Unregistered(n) {
 		return false
@@ -127,7 +127,7 @@ func opens(n *topology.Node) bool {
 	return kubelet.Marked(n) || drain.WasLeaving(n)
 }
 
-// setsTaint tells that a change gives a node a taint.
+// setsTaint reports whether a change gives a node a taint.
 func setsTaint(w topology.PhaseWork) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
 		return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool {
@@ -137,7 +137,7 @@ func setsTaint(w topology.PhaseWork) bool {
 	})
 }
 
-// Risky are the steps that replace etcd, or move the cluster to another minor
+// Risky returns the steps that replace etcd, or move the cluster to another minor
 // version, in which the API may store things in another form. Where one etcd is
 // replaced, whatever else changes there comes behind the snapshot, too.
 func Risky(b *topology.Builder, c *topology.Cluster) []state.Address {

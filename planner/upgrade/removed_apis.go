@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// AsksForDeprecated tells that a cluster whose API server has the version is to
+// AsksForDeprecated reports whether a cluster whose API server has the version is to
 // get another minor version: its API servers are then asked which deprecated
 // APIs are in use. Their metrics are large, and nobody else wants to know.
 func AsksForDeprecated(cfg *config.Config, label, version string) bool {

@@ -32,7 +32,7 @@ func unmanagedLeftBehind(c *topology.Cluster) diag.Diagnostics {
 		c.Label, comes(c), strings.Join(behind, "\n")).At(pki.Place(c, "kubernetes_version")).For(c.Target)}
 }
 
-// comes is the newest version that API servers or kubelets get.
+// comes returns the newest version that API servers or kubelets get.
 func comes(c *topology.Cluster) planner.Release {
 	if c.Up.Raises {
 		return c.Up.Want
@@ -46,7 +46,7 @@ func comes(c *topology.Cluster) planner.Release {
 	return newest
 }
 
-// oldServers are the API servers that would stay behind: those of neither a node of
+// oldServers returns the API servers that would stay behind: those of neither a node of
 // the configuration nor one that leaves.
 func oldServers(c *topology.Cluster) []string {
 	var out []string
@@ -61,7 +61,7 @@ func oldServers(c *topology.Cluster) []string {
 	return out
 }
 
-// oldMembers are the members of etcd that would stay behind.
+// oldMembers returns the members of etcd that would stay behind.
 func oldMembers(c *topology.Cluster) []string {
 	want, ok := planner.ParseRelease(kubeadm.EtcdTag(c.ControlPlanes()[0].Input()))
 	if !ok || !c.Up.Raises || c.Etcd.External != nil {
@@ -76,7 +76,7 @@ func oldMembers(c *topology.Cluster) []string {
 	return out
 }
 
-// ours tells that a member of etcd is known, or has the name of a control plane that is.
+// ours reports whether a member of etcd is known, or has the name of a control plane that is.
 func ours(c *topology.Cluster, m state.EtcdMember) bool {
 	return etcd.Known(c, m) || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.NodeName == m.Name })
 }

@@ -70,7 +70,7 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	return up
 }
 
-// lowest is the oldest version that a control plane can have while another one has the
+// lowest returns the oldest version that a control plane can have while another one has the
 // newest: what the state remembers or, where that is more than one minor version
 // behind, the last version on the way, which all of them reach before any goes on.
 func lowest(c *topology.Cluster, newest planner.Release) (planner.Release, bool) {
@@ -81,7 +81,7 @@ func lowest(c *topology.Cluster, newest planner.Release) (planner.Release, bool)
 	return was, ok
 }
 
-// apiServers are the versions of the control planes' API servers, as their
+// apiServers returns the versions of the control planes' API servers, as their
 // manifests have them; the one that answered where no manifest tells, or the one
 // that answered last where an earlier apply has stopped all of them.
 func apiServers(c *topology.Cluster) []planner.Release {
@@ -105,7 +105,7 @@ func apiServers(c *topology.Cluster) []planner.Release {
 	return out
 }
 
-// tells tells that some manifest of a control plane tells its version, or the API does.
+// tells reports whether some manifest of a control plane tells its version, or the API does.
 func tells(c *topology.Cluster) bool {
 	return c.Report != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool {
 		return slices.ContainsFunc(topology.ControlPlaneVersions, func(component string) bool {
@@ -115,7 +115,7 @@ func tells(c *topology.Cluster) bool {
 	})
 }
 
-// cutShort tells that an earlier apply was cut short on its way to the wanted
+// cutShort reports whether an earlier apply was cut short on its way to the wanted
 // version before any manifest had that: every host has its images by then, and the
 // control plane is not as it was left, for static pods are stopped, or have a version
 // in between.
@@ -127,7 +127,7 @@ func cutShort(c *topology.Cluster) bool {
 	})
 }
 
-// halfway tells that a static pod of a control plane is stopped, or has another
+// halfway reports whether a static pod of a control plane is stopped, or has another
 // version than the state remembers.
 func halfway(n *topology.Node) bool {
 	was, remembered := planner.ParseRelease(n.Cluster.RecordedVersion())
@@ -168,7 +168,7 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	return slices.Concat(unmanagedLeftBehind(c), unfit(c), unfitOnTheWay(c), unready(c), deprecated(c), emptyPools(c), tooManyDown(c), behind(c))
 }
 
-// exchanges tells that members of etcd are to come and to go.
+// exchanges reports whether members of etcd are to come and to go.
 func exchanges(c *topology.Cluster) bool {
 	comes, goes := false, false
 	for _, a := range etcd.MembershipChanges(c) {
@@ -231,7 +231,7 @@ func unfit(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// clusterKubelets are the versions that kubelets run, by their nodes' names: as the API
+// clusterKubelets returns the versions that kubelets run, by their nodes' names: as the API
 // shows them, and while that does not answer as the state remembers them.
 func clusterKubelets(c *topology.Cluster) map[string]string {
 	out := map[string]string{}
@@ -289,7 +289,7 @@ func behind(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// Lowers tells that versions of kubelets change and all become older ones: those that
+// Lowers reports whether versions of kubelets change and all become older ones: those that
 // somebody has installed. That is no upgrade.
 func Lowers(c *topology.Cluster) bool {
 	for t, version := range c.Up.Turns {
@@ -301,7 +301,7 @@ func Lowers(c *topology.Cluster) bool {
 	return !c.Up.Raises && len(c.Up.Turns) > 0
 }
 
-// UpgradeLine is the sentence about the upgrade.
+// UpgradeLine returns the sentence about the upgrade.
 func UpgradeLine(c *topology.Cluster) string {
 	var parts []string
 	if c.Up.Raises {
@@ -321,7 +321,7 @@ func Misfit(n *topology.Node, err error) *diag.Diagnostic {
 	return diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.Target, text).At(misfitPlace(n, err)).For(n.Target)
 }
 
-// misfitPlace is the patch that does not fit, or the block of a node: its own when it
+// misfitPlace returns the patch that does not fit, or the block of a node: its own when it
 // does without what is written there, otherwise the cluster's.
 func misfitPlace(n *topology.Node, err error) state.Source {
 	if p, ok := errors.AsType[*kubeadm.PatchError](err); ok && p.Source.File != "" {
@@ -336,7 +336,7 @@ func misfitPlace(n *topology.Node, err error) state.Source {
 	return n.Cluster.Source
 }
 
-// UnmanagedNodes are the nodes that the cluster has and the configuration has not.
+// UnmanagedNodes returns the nodes that the cluster has and the configuration has not.
 func UnmanagedNodes(c *topology.Cluster) []string {
 	if c.Report == nil {
 		return nil

@@ -149,7 +149,7 @@ func (w *Watch) arm() {
 	}
 }
 
-// credit is the time that the bytes so far take at LeastRate, in milliseconds: in
+// credit returns the time that the bytes so far take at LeastRate, in milliseconds: in
 // nanoseconds the product overflows at 9 GB, which a snapshot of etcd can have.
 func (w *Watch) credit() time.Duration {
 	return time.Duration(w.bytes*1000/LeastRate) * time.Millisecond
@@ -157,7 +157,7 @@ func (w *Watch) credit() time.Duration {
 
 func (w *Watch) deadline() time.Time { return w.until.Add(w.credit()) }
 
-// next is when there is something to be decided, if ever.
+// next returns when there is something to be decided, if ever.
 func (w *Watch) next() (time.Time, bool) {
 	var at time.Time
 	if w.pace.Silence > 0 {

@@ -66,7 +66,7 @@ type Sources struct {
 	Client *http.Client
 }
 
-// DefaultSources are the projects' own.
+// DefaultSources returns the projects' own.
 func DefaultSources() Sources {
 	return Sources{Kubernetes: "https://dl.k8s.io", GitHub: "https://github.com", Client: &http.Client{CheckRedirect: checkRedirect}}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// imageFile is where an image's archive stands in the folder.
+// imageFile returns where an image's archive stands in the folder.
 func imageFile(image, arch string) string {
 	return arch + "/images/" + strings.NewReplacer("/", "_", ":", "_", "@", "_").Replace(image) + ".tar"
 }
@@ -52,13 +52,13 @@ func (b *bundle) image(ctx context.Context, i Image, arch string) error {
 	return b.place(part, file, sum, Fetched)
 }
 
-// IsName tells whether an image can be bundled under a name, which says, or means, a tag.
+// IsName reports whether an image can be bundled under a name, which says, or means, a tag.
 func IsName(image string) bool {
 	_, err := name.NewTag(image)
 	return err == nil && !strings.Contains(image, "//") // the client takes https: for a host
 }
 
-// IsDigest tells whether a name says its image's digest, and so none that hosts could ask for.
+// IsDigest reports whether a name says its image's digest, and so none that hosts could ask for.
 func IsDigest(image string) bool {
 	_, err := name.NewDigest(image)
 	return err == nil

@@ -56,7 +56,7 @@ func (w Wish) releases() []release {
 	return kept
 }
 
-// programs are those of Kubernetes that are wanted.
+// programs returns those of Kubernetes that are wanted.
 func (w Wish) programs() []string {
 	if w.Kubernetes == "" {
 		return nil
@@ -64,7 +64,7 @@ func (w Wish) programs() []string {
 	return []string{"kubelet", "kubeadm", "kubectl"}
 }
 
-// onGitHub is a file of a release there; without a suffix its sum stands among
+// onGitHub returns a file of a release there; without a suffix its sum stands among
 // those of all files of the release. It is none without a version.
 func onGitHub(repository, version, file, suffix string) release {
 	if version == "" {
@@ -106,7 +106,7 @@ func (b *bundle) release(ctx context.Context, r release) error {
 	return b.place(part, r.file, want, what)
 }
 
-// published is the SHA-256 that the project publishes for a file.
+// published returns the SHA-256 that the project publishes for a file.
 func (b *bundle) published(ctx context.Context, r release) (string, error) {
 	body, err := b.get(ctx, r.sums(b.sources))
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bundle) get(ctx context.Context, url string) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
-// sumOf is the SHA-256 of a file, in hex.
+// sumOf returns the SHA-256 of a file, in hex.
 func sumOf(name string) (string, error) {
 	f, err := safefile.OpenLinked(name)
 	if err != nil {

@@ -110,7 +110,7 @@ func (c *Client) change(ctx context.Context, do string, done func(list) bool, ac
 	return nil
 }
 
-// other is a started voter, other than the one with the ID, that answers.
+// other returns a started voter, other than the one with the ID, that answers.
 func (c *Client) other(ctx context.Context, l list, id uint64) (member, error) {
 	for _, m := range l.members {
 		if m.ID == id || m.IsLearner || m.Name == "" || len(m.ClientURLs) == 0 {

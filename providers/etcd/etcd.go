@@ -102,7 +102,7 @@ func (c *Client) Close() error {
 	return all.ErrorOrNil()
 }
 
-// at is the member behind an endpoint; clients are kept.
+// at returns the member behind an endpoint; clients are kept.
 func (c *Client) at(endpoint string) (member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,10 +168,10 @@ func (c *Client) lookAtAll(ctx context.Context, l list) []state.EtcdMember {
 	}
 }
 
-// late tells that a member has started and is not seen to be healthy.
+// late reports whether a member has started and is not seen to be healthy.
 func late(m state.EtcdMember) bool { return !m.Healthy && m.Name != "" }
 
-// quorate tells that enough voters are healthy.
+// quorate reports whether enough voters are healthy.
 func quorate(members []state.EtcdMember) bool {
 	voters, healthy := state.Voters(members)
 	return healthy > voters/2
@@ -199,7 +199,7 @@ func (c *Client) Identity(ctx context.Context) (state.EtcdIdentity, error) {
 	return out, nil
 }
 
-// endpoints are all that may lead to a member.
+// endpoints returns all that may lead to a member.
 func (c *Client) endpoints() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -50,7 +50,7 @@ type cluster struct {
 
 const clusterID = 0xabc
 
-// three is a cluster of three members, led by the first.
+// three returns a cluster of three members, led by the first.
 func three() *cluster {
 	c := &cluster{leader: 1, down: map[string]bool{}, alarm: map[uint64][]string{}}
 	for i, name := range []string{"a", "b", "c"} {
@@ -69,7 +69,7 @@ func (c *cluster) becomes(change func()) {
 	change()
 }
 
-// client is one whose only given endpoint is that of member a.
+// client returns one whose only given endpoint is that of member a.
 func (c *cluster) client() *Client {
 	return newClient([]string{url("a")}, func(endpoint string) (member, error) { return &fake{c, endpoint}, nil })
 }
@@ -115,7 +115,7 @@ func (f *fake) listed(context.Context) (l list, err error) {
 	return l, err
 }
 
-// id is that of the cluster that an endpoint leads to.
+// id returns that of the cluster that an endpoint leads to.
 func (c *cluster) id(endpoint string) uint64 {
 	if c.foreign[endpoint] {
 		return clusterID + 1

@@ -82,7 +82,7 @@ func (c *Client) peek(ctx context.Context, clusterID uint64, m *pb.Member) (out 
 // alarmText is an alarm among what a member complains about: memberID:123 alarm:CORRUPT.
 var alarmText = regexp.MustCompile(`memberID:\s*(\d+)\s+alarm:\s*(\w+)`)
 
-// alarmsOf are the alarms of one member.
+// alarmsOf returns the alarms of one member.
 func alarmsOf(id uint64, problems []string) []string {
 	var out []string
 	for _, p := range problems {
@@ -117,7 +117,7 @@ func (c *Client) LocalSnapshot(ctx context.Context) (*providers.EtcdSnapshot, er
 	return nil, failure(do, providers.ErrUnavailable, errors.Join(why...))
 }
 
-// newest are the voters that answer and may be what a cluster is restored from, those with
+// newest returns the voters that answer and may be what a cluster is restored from, those with
 // the newest data first.
 func newest(members []state.EtcdMember) []state.EtcdMember {
 	out := slices.DeleteFunc(slices.Clone(members), func(m state.EtcdMember) bool {

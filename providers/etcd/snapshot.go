@@ -41,7 +41,7 @@ func (c *Client) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) 
 	return nil, failure(do, providers.ErrUnavailable, errors.Join(why...))
 }
 
-// bySnapshot are the voters that may be asked, the leader last: it has more to
+// bySnapshot returns the voters that may be asked, the leader last: it has more to
 // do than the others.
 func (c *Client) bySnapshot(ctx context.Context, l list, teller member) []*pb.Member {
 	asking, cancel := context.WithTimeout(ctx, readTimeout)

@@ -144,7 +144,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// serverConfig is that of an etcd as kubeadm sets it up.
+// serverConfig returns that of an etcd as kubeadm sets it up.
 func serverConfig(t *testing.T, a authority) *tls.Config {
 	t.Helper()
 	pair, err := tls.X509KeyPair(a.certificate, a.key)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// artifact is an artifact of these bytes; opened counts how often it is read.
+// artifact returns an artifact of these bytes; opened counts how often it is read.
 func artifact(content []byte, opened *int) providers.Artifact {
 	return providers.Artifact{Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
 		*opened++
@@ -22,7 +22,7 @@ func artifact(content []byte, opened *int) providers.Artifact {
 	}}
 }
 
-// archive is a tar.gz of alternating names and contents.
+// archive returns a tar.gz of alternating names and contents.
 func archive(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer

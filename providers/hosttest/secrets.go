@@ -52,12 +52,12 @@ func (s *Secrets) Hide(what, value string) {
 	}
 }
 
-// next is the number of the last bytes, one further in the text.
+// next returns the number of the last bytes, one further in the text.
 func (s *Secrets) next(last uint32, b byte) uint32 {
 	return (last<<8 | uint32(b)) & uint32(1<<(8*s.short)-1)
 }
 
-// spread is a hash of a number (Knuth's, by the golden ratio).
+// spread returns a hash of a number (Knuth's, by the golden ratio).
 func spread(n uint32) uint16 { return uint16(n * 2654435769 >> 16) }
 
 // HideKey has a private key in PEM searched for: a part of what is secret of it, as
@@ -94,7 +94,7 @@ func (s *Secrets) Find(text string) []string {
 	return found
 }
 
-// forms are those in which a value may get out: as it is, escaped as in JSON, Go, URLs
+// forms returns those in which a value may get out: as it is, escaped as in JSON, Go, URLs
 // and HTML, in hexadecimal and in base64.
 func forms(value string) []string {
 	quoted, err := json.Marshal(value)
@@ -117,7 +117,7 @@ func forms(value string) []string {
 	return out
 }
 
-// within is where in base64 the letters are that say nothing but these bytes.
+// within returns where in base64 the letters are that say nothing but these bytes.
 func within(from, to int) (int, int) { return (from*8 + 5) / 6, to * 8 / 6 }
 
 const (
@@ -126,7 +126,7 @@ const (
 	part = 16
 )
 
-// middle is a part of what is secret of a key, which stands in one line of its PEM: the
+// middle returns a part of what is secret of a key, which stands in one line of its PEM: the
 // bytes, and the text that they are there. What is public of a key stands elsewhere too.
 func middle(key []byte) (der []byte, text string, err error) {
 	block, _ := pem.Decode(key)

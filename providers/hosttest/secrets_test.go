@@ -74,7 +74,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// public is the public key of a private one, in bytes and in PEM.
+// public returns the public key of a private one, in bytes and in PEM.
 func public(t *testing.T, block *pem.Block) string {
 	t.Helper()
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)

@@ -62,7 +62,7 @@ func (e *slowError) explain() error {
 	return providers.WithRemedy(e.cause, fmt.Sprintf("check the load of the API server and the link to its host, which has to carry %d KiB per second", budget.LeastRate>>10))
 }
 
-// telling is the session with clients that tell how many bytes have come.
+// telling returns the session with clients that tell how many bytes have come.
 func (s *session) telling(tell func(int)) (*session, error) {
 	out := *s
 	client := &http.Client{Transport: telling{s.http.Transport, tell}, Timeout: s.http.Timeout}

@@ -8,14 +8,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// requirement is one of a volume's on the label of a node, and term all of them together.
+// requirement returns one of a volume's on the label of a node, and term all of them together.
 func requirement(key, operator string, values ...string) object {
 	return object{"key": key, "operator": operator, "values": values}
 }
 
 func term(requirements ...any) object { return object{"matchExpressions": requirements} }
 
-// csi is a bound volume of a driver, for a claim of the same name, that wants one of
+// csi returns a bound volume of a driver, for a claim of the same name, that wants one of
 // the terms to hold.
 func csi(name string, terms ...any) object {
 	return object{

@@ -40,7 +40,7 @@ func (a *API) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
 	return out, err
 }
 
-// deprecatedAPIs are those of an API server's metrics that go some day. What is
+// deprecatedAPIs returns those of an API server's metrics that go some day. What is
 // deprecated and stays, as Endpoints are, concerns no upgrade.
 func deprecatedAPIs(metrics []byte) []state.DeprecatedAPI {
 	var all []state.DeprecatedAPI
@@ -64,7 +64,7 @@ func deprecatedAPIs(metrics []byte) []state.DeprecatedAPI {
 	return state.MergeDeprecated(all) // each once, whatever its subresources
 }
 
-// writers are the field managers that wrote objects in that version, each with
+// writers returns the field managers that wrote objects in that version, each with
 // the name of one. It is a hint: where the objects cannot be listed there is none.
 func writers(ctx context.Context, s *session, d state.DeprecatedAPI) []string {
 	gvr := schema.GroupVersionResource{Group: d.Group, Version: d.Version, Resource: d.Resource}

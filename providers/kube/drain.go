@@ -127,7 +127,7 @@ func awaitLeader(ctx context.Context, s *session, log func(string)) {
 	}
 }
 
-// pause is that after an eviction that was not allowed; shorter where there is
+// pause returns that after an eviction that was not allowed; shorter where there is
 // little time at all.
 func pause(timeout time.Duration) time.Duration {
 	if timeout == 0 {
@@ -153,7 +153,7 @@ func drainHelper(ctx context.Context, client kubernetes.Interface, op planner.Dr
 	}
 }
 
-// stillThere are the pods that a drain could not evict, and what stands against
+// stillThere returns the pods that a drain could not evict, and what stands against
 // it. When that cannot be found out there are none.
 func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.StillThere {
 	ctx, cancel := context.WithTimeout(ctx, drainGrace)
@@ -190,7 +190,7 @@ func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) (text, budget
 	return "it was not evicted", ""
 }
 
-// selected tells that a budget is about a pod. An empty selector is about all
+// selected reports whether a budget is about a pod. An empty selector is about all
 // of its namespace.
 func selected(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)

@@ -43,7 +43,7 @@ type shop struct {
 	looked func()
 }
 
-// pod is one of w1's with a controller of the kind; more is merged into its spec.
+// pod returns one of w1's with a controller of the kind; more is merged into its spec.
 func pod(name, owner string, annotations object, volumes ...any) object {
 	meta := object{"name": name, "namespace": "shop", "uid": name, "annotations": annotations, "labels": object{"app": name}}
 	if owner != "" {
@@ -136,7 +136,7 @@ func (s *shop) replaced(name string, body []byte) bool {
 	return !is || there["metadata"].(object)["uid"] != string(*options.Preconditions.UID)
 }
 
-// found is a pod that is asked for by name.
+// found returns a pod that is asked for by name.
 func (s *shop) found(name string) any {
 	if s.looked != nil {
 		s.looked()

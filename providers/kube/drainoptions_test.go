@@ -26,7 +26,7 @@ func with(pod object, part string, attributes object) object {
 	return pod
 }
 
-// terminating is a pod that was to be gone some time ago.
+// terminating returns a pod that was to be gone some time ago.
 func terminating(pod object, since time.Duration) object {
 	return with(pod, "metadata", object{"deletionTimestamp": time.Now().Add(-since).UTC().Format(time.RFC3339)})
 }

@@ -101,7 +101,7 @@ type openError struct{ error }
 
 func (e openError) Unwrap() []error { return []error{providers.ErrTimeout, e.error} }
 
-// answerKind is the kind of what the API answered, if it answered. A request that was to
+// answerKind returns the kind of what the API answered, if it answered. A request that was to
 // write is told apart before, by written.
 func answerKind(err error) (kind error, answered bool) {
 	switch {

@@ -12,7 +12,7 @@ type known struct {
 	namespaced bool
 }
 
-// kinds are those that clusters and their addons are made of. The rest is
+// kinds returns those that clusters and their addons are made of. The rest is
 // found by discovery; this table only spares the requests.
 func kinds() map[schema.GroupKind]known {
 	out := map[schema.GroupKind]known{}
@@ -47,7 +47,7 @@ func kinds() map[schema.GroupKind]known {
 	return out
 }
 
-// plural is the resource of one of the kinds above.
+// plural returns the resource of one of the kinds above.
 func plural(kind string) string {
 	s := strings.ToLower(kind)
 	switch {

@@ -45,7 +45,7 @@ func (a *API) PatchNode(ctx context.Context, op planner.PatchNode, expect func(s
 	return err
 }
 
-// nodePatch is a merge patch, or nil when the node is as wanted. One that is
+// nodePatch returns a merge patch, or nil when the node is as wanted. One that is
 // bound is refused when the node is no longer of the version that was read.
 func nodePatch(n *corev1.Node, op planner.PatchNode, bound bool) ([]byte, error) {
 	metadata := map[string]any{}

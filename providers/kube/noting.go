@@ -27,7 +27,7 @@ type noting struct {
 // a list as far as the server has it.
 const mostParts = 2 * mostDrained / pageSize
 
-// noted is a session's client that goes by way of a noting.
+// noted returns a session's client that goes by way of a noting.
 func (s *session) noted() (kubernetes.Interface, *noting, error) {
 	n := &noting{next: s.http.Transport}
 	client, err := kubernetes.NewForConfigAndClient(s.config, &http.Client{Transport: n, Timeout: s.http.Timeout})

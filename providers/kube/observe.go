@@ -108,7 +108,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	return report, observePods(whole, s, report, pods.evicted, drained)
 }
 
-// allNodes are the nodes of the cluster.
+// allNodes returns the nodes of the cluster.
 func allNodes(ctx context.Context, s *session) (map[string]state.NodeReport, error) {
 	var out map[string]state.NodeReport
 	var room kept
@@ -130,7 +130,7 @@ func allNodes(ctx context.Context, s *session) (map[string]state.NodeReport, err
 	return out, err
 }
 
-// infoCAs are the CAs in cluster-info. What cannot be read is as if it were not there: it is
+// infoCAs returns the CAs in cluster-info. What cannot be read is as if it were not there: it is
 // to be replaced.
 func infoCAs(object state.Value) []state.CertificateInfo {
 	conf, err := pki.ParseKubeconfig([]byte(object.Get("data").AsMap()[state.ClusterInfoKey].AsString()))
@@ -140,7 +140,7 @@ func infoCAs(object state.Value) []state.CertificateInfo {
 	return conf.CAs
 }
 
-// serverVersion is the API server's gitVersion. (The discovery client would
+// serverVersion returns the API server's gitVersion. (The discovery client would
 // not heed the context.)
 func serverVersion(ctx context.Context, s *session) (string, error) {
 	b, err := s.typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)

@@ -20,7 +20,7 @@ const (
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// secretOf is a Secret of kube-system.
+// secretOf returns a Secret of kube-system.
 func secretOf(name, kind string, data object) object {
 	return object{"kind": "Secret", "apiVersion": "v1", "metadata": object{"name": name, "namespace": "kube-system"}, "type": kind, "data": data}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// crowded is a store in which objects with these names stand on the second page of every list.
+// crowded returns a store in which objects with these names stand on the second page of every list.
 func crowded(t *testing.T) (*store, *api, providers.API) {
 	t.Helper()
 	s, a, client := stored(t)

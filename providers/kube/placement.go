@@ -21,7 +21,7 @@ const (
 	mostTerms       = 16
 )
 
-// tolerations are those of taints that somebody sets. Those of conditions of a node
+// tolerations returns those of taints that somebody sets. Those of conditions of a node
 // (node.kubernetes.io/not-ready), which every pod has, pass with these.
 func tolerations(p *corev1.Pod) []state.Toleration {
 	if len(p.Spec.Tolerations) > mostTolerations {
@@ -42,7 +42,7 @@ func tolerations(p *corev1.Pod) []state.Toleration {
 	return out
 }
 
-// nodeSelectors are what the labels of a node have to be for a pod: its nodeSelector,
+// nodeSelectors returns what the labels of a node have to be for a pod: its nodeSelector,
 // with each term of the node affinity that it requires.
 func nodeSelectors(p *corev1.Pod) []string {
 	wanted := labels.NewSelector()
@@ -70,7 +70,7 @@ func nodeSelectors(p *corev1.Pod) []string {
 	return out
 }
 
-// requiredTerms are the terms of which a node has to match one; nil for any node.
+// requiredTerms returns the terms of which a node has to match one; nil for any node.
 func requiredTerms(p *corev1.Pod) []corev1.NodeSelectorTerm {
 	a := p.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -88,7 +88,7 @@ var selectionOf = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// requirements are a term's. An empty term, or one that is not valid, matches no node.
+// requirements returns a term's. An empty term, or one that is not valid, matches no node.
 func requirements(term corev1.NodeSelectorTerm) ([]labels.Requirement, bool) {
 	var out []labels.Requirement
 	for _, e := range slices.Concat(term.MatchExpressions, term.MatchFields) {

@@ -88,7 +88,7 @@ func (s *podsSeen) see(p *corev1.Pod, drained []string) error {
 	return s.room.add(p.Size())
 }
 
-// allBudgets are the PodDisruptionBudgets of the cluster.
+// allBudgets returns the PodDisruptionBudgets of the cluster.
 func allBudgets(ctx context.Context, s *session) (*policyv1.PodDisruptionBudgetList, error) {
 	var out *policyv1.PodDisruptionBudgetList
 	var room kept
@@ -111,7 +111,7 @@ func allBudgets(ctx context.Context, s *session) (*policyv1.PodDisruptionBudgetL
 	return out, err
 }
 
-// allLocalVolumes are those volumes of the cluster that one host alone has, by their claim.
+// allLocalVolumes returns those volumes of the cluster that one host alone has, by their claim.
 func allLocalVolumes(ctx context.Context, s *session, nodes map[string]state.NodeReport) (map[string]localVolume, error) {
 	var out map[string]localVolume
 	var room kept
@@ -162,7 +162,7 @@ func observePods(ctx context.Context, s *session, report *state.ClusterReport, p
 	return nil
 }
 
-// stays tells that a drain leaves a pod where it is: a mirror pod, or one of a
+// stays reports whether a drain leaves a pod where it is: a mirror pod, or one of a
 // DaemonSet that has not run to its end.
 func stays(p *corev1.Pod) bool {
 	if _, mirror := p.Annotations[mirrorAnnotation]; mirror {
@@ -177,7 +177,7 @@ func finished(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// asked are the budgets that the eviction of a pod has to ask. What disrupts
+// asked returns the budgets that the eviction of a pod has to ask. What disrupts
 // nothing any more asks none: a pod that has ended, has not begun or terminates,
 // and an unhealthy one where its budget lets such go.
 func asked(budgets *policyv1.PodDisruptionBudgetList, p *corev1.Pod) []*policyv1.PodDisruptionBudget {
@@ -196,7 +196,7 @@ func asked(budgets *policyv1.PodDisruptionBudgetList, p *corev1.Pod) []*policyv1
 	return out
 }
 
-// letsUnhealthyGo tells that a budget stands in the way of ready pods alone, by
+// letsUnhealthyGo reports whether a budget stands in the way of ready pods alone, by
 // its policy or because enough of them are healthy.
 func letsUnhealthyGo(b *policyv1.PodDisruptionBudget) bool {
 	if policy := b.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
@@ -213,7 +213,7 @@ func ready(p *corev1.Pod) bool {
 
 func labelsOf(p *corev1.Pod) labels.Set { return p.Labels }
 
-// podReport is a pod without its budgets.
+// podReport returns a pod without its budgets.
 func podReport(p *corev1.Pod, local map[string]localVolume) state.PodReport {
 	r := state.PodReport{Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName, Labels: p.Labels, Finished: finished(p)}
 	if at := p.DeletionTimestamp; at != nil {
@@ -240,12 +240,12 @@ func podReport(p *corev1.Pod, local map[string]localVolume) state.PodReport {
 // localVolume is a volume that one host alone has.
 type localVolume struct {
 	state.ClaimReport
-	// bound tells that its claim is there. The volume of a deleted one may stay, and
+	// bound reports whether its claim is there. The volume of a deleted one may stay, and
 	// nobody waits for what is in it.
 	bound bool
 }
 
-// localVolumes are the volumes that one host alone has, by the claim that they belong
+// localVolumes returns the volumes that one host alone has, by the claim that they belong
 // to, as NAMESPACE/NAME: those of the host's disk by their type, and those of any type
 // that say themselves that they can be used on one node only. Of a folder of a host
 // (hostPath) the API may not tell of which.
@@ -278,7 +278,7 @@ func nodesByName(nodes map[string]state.NodeReport) map[string]string {
 	return out
 }
 
-// holder is the one node that a volume can be used on, by its node affinity; empty
+// holder returns the one node that a volume can be used on, by its node affinity; empty
 // where that may be several.
 func holder(v *corev1.PersistentVolume, names map[string]string) string {
 	if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
@@ -295,7 +295,7 @@ func holder(v *corev1.PersistentVolume, names map[string]string) string {
 	return held
 }
 
-// pinned is the node that a term selects alone: it wants the value of a label to be
+// pinned returns the node that a term selects alone: it wants the value of a label to be
 // what that node is called, whichever label the driver has chosen, such as
 // kubernetes.io/hostname or topology.topolvm.io/node.
 func pinned(term corev1.NodeSelectorTerm, names map[string]string) string {

@@ -26,7 +26,7 @@ func (a *API) RootCAs(ctx context.Context) (map[string][]string, error) {
 	return out, err
 }
 
-// namespaces are those that are to stay, as keys.
+// namespaces returns those that are to stay, as keys.
 func namespaces(ctx context.Context, s *session) (map[string][]string, error) {
 	var out map[string][]string
 	var room kept

@@ -149,7 +149,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(got.body)
 }
 
-// page is the part of a list that is asked for, as an API server gives it: with where to go
+// page returns the part of a list that is asked for, as an API server gives it: with where to go
 // on, and with how many items remain.
 func (a *api) page(r *http.Request, whole answer) answer {
 	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
@@ -185,7 +185,7 @@ func (a *api) page(r *http.Request, whole answer) answer {
 	return answer{whole.code, map[string]any{"kind": list.Kind, "apiVersion": list.APIVersion, "metadata": metadata, "items": list.Items[from:to]}}
 }
 
-// decoded is the typed object that a request's body held, whatever its encoding.
+// decoded returns the typed object that a request's body held, whatever its encoding.
 func (a *api) decoded(t *testing.T, request string) runtime.Object {
 	t.Helper()
 	a.mu.Lock()

@@ -174,7 +174,7 @@ func (a *API) as(do string, act func(*session) error) error {
 	return failure(do, err)
 }
 
-// resource is the client for objects of a kind.
+// resource returns the client for objects of a kind.
 func (a *API) resource(ctx context.Context, s *session, ref state.ObjectRef) (dynamic.ResourceInterface, error) {
 	m, err := a.mapping(ctx, s, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	if err != nil {
@@ -225,7 +225,7 @@ func (a *API) mapping(ctx context.Context, s *session, kind schema.GroupVersionK
 	return mapping{}, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 }
 
-// servedResources are those of a group version; none when it is not served.
+// servedResources returns those of a group version; none when it is not served.
 func servedResources(ctx context.Context, s *session, gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {

@@ -39,7 +39,7 @@ func stored(t *testing.T) (*store, *api, *kube.API) {
 	return s, a, open(t, h)
 }
 
-// plain is an object as JSON has it.
+// plain returns an object as JSON has it.
 func plain(o any) object {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *store) answer(method, at, contentType string, body []byte) answer {
 	return s.remove(at, body)
 }
 
-// decodedObject is the object of a body, whatever its encoding; nil where that is none.
+// decodedObject returns the object of a body, whatever its encoding; nil where that is none.
 func decodedObject(body []byte) object {
 	o, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *store) patch(at string, how types.PatchType, body []byte) answer {
 	return status(415, "UnsupportedMediaType")
 }
 
-// merged is a document after a JSON merge patch (RFC 7386).
+// merged returns a document after a JSON merge patch (RFC 7386).
 func merged(there, change any) any {
 	fields, is := change.(object)
 	if !is {

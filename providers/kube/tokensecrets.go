@@ -39,7 +39,7 @@ func tokenSecrets(ctx context.Context, s *session) ([]state.TokenSecret, error) 
 	return out, err
 }
 
-// signingKey is the identity of the key that a token says has signed it: its key
+// signingKey returns the identity of the key that a token says has signed it: its key
 // id is the SHA-256 of the public key in PKIX form (pkg/serviceaccount,
 // keyIDFromPublicKey). It is empty where the token says nothing that is one.
 func signingKey(token []byte) string {

@@ -106,7 +106,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// before is what is there before something is written.
+// before returns what is there before something is written.
 func before(path string) answer {
 	switch {
 	case strings.Contains(path, "/nodes/"):

@@ -227,7 +227,7 @@ func TestExitCodeOfWhatLeavesOutputOpen(t *testing.T) {
 	}
 }
 
-// past is a context whose deadline has passed.
+// past returns a context whose deadline has passed.
 func past(t *testing.T) context.Context {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	t.Cleanup(cancel)

@@ -108,7 +108,7 @@ type act struct {
 	do   func() error
 }
 
-// acts are all operations that bring secrets to a host or from it.
+// acts returns all operations that bring secrets to a host or from it.
 func (l *life) acts() []act {
 	batch := providers.Batch{Token: 1, Lineage: "l", Contents: map[string]state.Secret{"operator:key": state.NewSecret([]byte(imported))}}
 	ca := planner.Signer{Name: "kubernetes", Base: folder + "/ca"}
@@ -246,7 +246,7 @@ func watch(t *testing.T) *watcher {
 	return w
 }
 
-// processes are the ids of all that there are.
+// processes returns the ids of all that there are.
 func processes(t *testing.T) []string {
 	folder, err := os.Open("/proc")
 	if err != nil {
@@ -296,7 +296,7 @@ func (w *watcher) begins(what string) {
 	w.during = what
 }
 
-// saw tells whether something that a script has started was seen then.
+// saw reports whether something that a script has started was seen then.
 func (w *watcher) saw(what string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

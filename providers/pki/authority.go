@@ -51,7 +51,7 @@ func loadAuthority(crt, key []byte) (*authority, error) {
 	return a, nil
 }
 
-// bundle is the PEM of all certificates that the CA's file holds.
+// bundle returns the PEM of all certificates that the CA's file holds.
 func (a *authority) bundle() []byte {
 	var out []byte
 	for _, c := range a.certs {
@@ -97,7 +97,7 @@ func selfSigned(op planner.IssueCA, key crypto.Signer, now time.Time) ([]byte, e
 	return encodeCertificate(der), nil
 }
 
-// leafTemplate is a certificate as kubeadm asks for it: two key usages for all
+// leafTemplate returns a certificate as kubeadm asks for it: two key usages for all
 // algorithms, DNS names sorted, every name once.
 func leafTemplate(op planner.IssueCertificate, notBefore, notAfter time.Time) (*x509.Certificate, error) {
 	serial, err := newSerial()

@@ -71,7 +71,7 @@ func has(certs []*x509.Certificate, c *x509.Certificate) bool {
 	return false
 }
 
-// certificates are those in a file.
+// certificates returns those in a file.
 func (g *group) certificates(host providers.Host, path string) ([]*x509.Certificate, error) {
 	content, ok := g.content(host, path)
 	if !ok {
@@ -84,7 +84,7 @@ func (g *group) certificates(host providers.Host, path string) ([]*x509.Certific
 	return certs, nil
 }
 
-// trusted is the PEM of the CAs that a kubeconfig is to trust: those of a file of
+// trusted returns the PEM of the CAs that a kubeconfig is to trust: those of a file of
 // the CA's host, or of the CA's own.
 func (g *group) trusted(j *job, ca *authority, path string) ([]byte, error) {
 	if path == "" {

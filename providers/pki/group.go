@@ -154,13 +154,13 @@ func (g *group) read(ctx context.Context) error {
 	return err
 }
 
-// exists tells whether the group's host has the file, or is about to.
+// exists reports whether the group's host has the file, or is about to.
 func (g *group) exists(path string) bool {
 	_, ok := g.content(g.on, path)
 	return ok
 }
 
-// content is a file as it will be when the job's turn has come.
+// content returns a file as it will be when the job's turn has come.
 func (g *group) content(host providers.Host, path string) ([]byte, bool) {
 	if host == g.on {
 		if b, ok := g.byPath[path]; ok {
@@ -172,7 +172,7 @@ func (g *group) content(host providers.Host, path string) ([]byte, bool) {
 	return s.Reveal(), ok
 }
 
-// algorithm is that of the key which a job needs; ok is false when it needs none.
+// algorithm returns that of the key which a job needs; ok is false when it needs none.
 func (g *group) algorithm(j *job) (name string, ok bool) {
 	name, ok = needsKey(j.Operation)
 	switch op := j.Operation.(type) {
@@ -258,7 +258,7 @@ func (g *group) write(ctx context.Context, batch providers.Batch) ([]providers.O
 	return outcomes, nil
 }
 
-// attempted is how many jobs were begun when so many files were.
+// attempted returns how many jobs were begun when so many files were.
 func (g *group) attempted(files int) int {
 	if files == 0 {
 		return 0

@@ -59,7 +59,7 @@ func encodePublicKey(key crypto.PublicKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: blockPublicKey, Bytes: der}), nil
 }
 
-// ParsePublicKeys are the identities of the public keys in PEM: the hex SHA-256
+// ParsePublicKeys returns the identities of the public keys in PEM: the hex SHA-256
 // of each in PKIX form. It is an error when there is none.
 func ParsePublicKeys(b []byte) ([]string, error) {
 	keys, err := parsePublicKeys(b)

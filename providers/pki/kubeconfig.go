@@ -235,7 +235,7 @@ func readKubeconfig(b []byte) (*kubeconfigFile, error) {
 	return &config, nil
 }
 
-// current is the cluster and the user of the current context.
+// current returns the cluster and the user of the current context.
 func (c *kubeconfigFile) current() (cluster, user string) {
 	if context, ok := find(c.Contexts, c.CurrentContext); ok {
 		return context.Cluster, context.User

@@ -176,7 +176,7 @@ func nameOf(entry any) string {
 	return name
 }
 
-// Named are the names of the clusters and of the users in a kubeconfig.
+// Named returns the names of the clusters and of the users in a kubeconfig.
 func Named(kubeconfig []byte) (clusters, users []string, err error) {
 	config, err := readKubeconfig(kubeconfig)
 	if err != nil {

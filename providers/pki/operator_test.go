@@ -88,7 +88,7 @@ func verify(t *testing.T, kubeconfig state.Secret, ca []byte, now time.Time) {
 	}
 }
 
-// adminConf is an admin.conf with further YAML in its three entries, of a CA that a host
+// adminConf returns an admin.conf with further YAML in its three entries, of a CA that a host
 // holds. Text stands around the PEM in it, as openssl writes.
 func adminConf(t *testing.T, cluster, user, more string) (*memory, []byte) {
 	t.Helper()

@@ -77,7 +77,7 @@ const (
 	mostSignatures = 2000
 )
 
-// issuerDigest is the identity of the first candidate that signed c, or "". left is how many
+// issuerDigest returns the identity of the first candidate that signed c, or "". left is how many
 // signatures may still be verified.
 func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate, left *int) string {
 	for _, ca := range candidates {

@@ -50,7 +50,7 @@ func (i *Issuer) Prepare(ctx context.Context, plan *planner.Plan) {
 	}
 }
 
-// needsKey is the algorithm of the key that an operation makes, if it makes one.
+// needsKey returns the algorithm of the key that an operation makes, if it makes one.
 func needsKey(op planner.Operation) (algorithm string, ok bool) {
 	switch op := op.(type) {
 	case planner.IssueCA:

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// PublicOf is the identity of a key, as ParsePublicKeys has it, told from the public
+// PublicOf returns the identity of a key, as ParsePublicKeys has it, told from the public
 // part of a private key's DER encoding, in base64: from the beginning up to RSA's
 // exponent, or from within up to the point at the end. It is nil where that cannot be
 // told: then nothing is known of the key, which may be a good one.
@@ -39,7 +39,7 @@ func PublicOf(part string) []string {
 	return []string{hex.EncodeToString(sum[:])}
 }
 
-// rsaIn is the RSA key of which modulus and exponent are in the beginning of its
+// rsaIn returns the RSA key of which modulus and exponent are in the beginning of its
 // encoding, behind the version, which is 0; nil for none.
 func rsaIn(der []byte) crypto.PublicKey {
 	at := bytes.Index(der, []byte{2, 1, 0, 2, 0x82})
@@ -54,7 +54,7 @@ func rsaIn(der []byte) crypto.PublicKey {
 	return &rsa.PublicKey{N: n, E: e}
 }
 
-// pointIn is the key of a curve whose point ends the encoding; nil for none.
+// pointIn returns the key of a curve whose point ends the encoding; nil for none.
 func pointIn(der []byte) crypto.PublicKey {
 	for _, curve := range []elliptic.Curve{elliptic.P256(), elliptic.P384()} {
 		size := 1 + 2*(curve.Params().BitSize/8)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
-// marker is what a marker line begins with, and the line break before it.
+// marker returns what a marker line begins with, and the line break before it.
 func marker(nonce string) string { return "\nkubewright " + nonce + " " }
 
 // parseAnswer takes an answer apart. What stands before the first marker is
@@ -186,7 +186,7 @@ func (c *collector) heard(said string) {
 // errUnasked is why a host is given up that tells what it was not to tell.
 var errUnasked = errors.New("it tells what its commands print, which was not asked for")
 
-// bound is what may have arrived so far.
+// bound returns what may have arrived so far.
 func (c *collector) bound() (int64, string) {
 	if c.began.IsZero() {
 		return noiseCap, "before the answer"

@@ -74,7 +74,7 @@ type frame struct {
 	open func() (io.ReadCloser, error)
 }
 
-// bytesFrame is a frame of bytes at hand.
+// bytesFrame returns a frame of bytes at hand.
 func bytesFrame(data []byte) frame {
 	return frame{int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
@@ -282,7 +282,7 @@ func (s *speaker) judge(sc script, a answer, exit int, raw []byte, given bool) e
 		"give the connection's user a shell that runs commands, as with: usermod -s /bin/sh USER")}
 }
 
-// lastLine is the last line of what a host wrote, as the end of a sentence.
+// lastLine returns the last line of what a host wrote, as the end of a sentence.
 func lastLine(output []byte) string {
 	lines := providers.Tail(output)
 	if len(lines) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// plugins is what ctr of containerd 1.7 and 2 lists, with the state of one plugin.
+// plugins returns what ctr of containerd 1.7 and 2 lists, with the state of one plugin.
 func plugins(cri string) string {
 	return `[ "$*" = "--address $ROOT/run/containerd/containerd.sock --timeout 10s plugins list" ] || exit 1
 echo 'TYPE                      ID         PLATFORMS      STATUS    '
@@ -106,7 +106,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// criRoot is a host with these programs besides the shell's and awk.
+// criRoot returns a host with these programs besides the shell's and awk.
 func criRoot(t *testing.T, programs map[string]string, listens bool) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "cri") // a socket's path may not be long

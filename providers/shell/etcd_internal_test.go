@@ -76,7 +76,7 @@ func lastWords(text string) string {
 	return ""
 }
 
-// data is what a member's database holds.
+// data returns what a member's database holds.
 func (r restoration) data(name string) string {
 	b, _ := os.ReadFile(filepath.Join(r.root, "etcd", name, "snap/db"))
 	return string(b)

@@ -23,7 +23,7 @@ var (
 	versionForm  = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+~-]*)`)
 )
 
-// isWord tells that a host may have said this of itself where a word is expected.
+// isWord reports whether a host may have said this of itself where a word is expected.
 func isWord(s string) bool { return len(s) <= 128 && wordForm.MatchString(s) }
 
 func isHostname(s string) bool { return len(s) <= 254 && hostnameForm.MatchString(s) }
@@ -85,7 +85,7 @@ func (r *reading) facts(began time.Time) error {
 	return nil
 }
 
-// clockOffset is the host's clock minus ours, wrong by half a round trip at most.
+// clockOffset returns the host's clock minus ours, wrong by half a round trip at most.
 func clockOffset(text string, began time.Time) (time.Duration, bool) {
 	now, err := moment(text)
 	return now.Sub(began), err == nil
@@ -101,7 +101,7 @@ func moment(text string) (time.Time, error) {
 	return time.Unix(s, int64(n)), errors.Join(err1, err2)
 }
 
-// oneWord is a file's only word, if it has the form of one.
+// oneWord returns a file's only word, if it has the form of one.
 func oneWord(content []byte) string {
 	word := strings.TrimSpace(string(content))
 	if !isWord(word) {
@@ -180,7 +180,7 @@ func (r *reading) sockets() error {
 	return nil
 }
 
-// inVar is a path in /run, as kubeadm writes it.
+// inVar returns a path in /run, as kubeadm writes it.
 func inVar(file string) string {
 	if strings.HasPrefix(file, "/run/") {
 		return "/var" + file
@@ -188,7 +188,7 @@ func inVar(file string) string {
 	return file
 }
 
-// runtime is the endpoint of the runtime that was asked for its images; empty where
+// runtime returns the endpoint of the runtime that was asked for its images; empty where
 // none listens.
 func (r *reading) runtime() string {
 	switch {
@@ -379,7 +379,7 @@ func (r *reading) slow() error {
 	return nil
 }
 
-// versions are the lines in which a program says its version, made safe to be
+// versions returns the lines in which a program says its version, made safe to be
 // kept; warnings and the like are left out.
 func (r *reading) versions() ([]string, error) {
 	lines, err := r.lines("versions")

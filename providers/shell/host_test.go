@@ -62,7 +62,7 @@ func (s *spy) Exec(ctx context.Context, command string, stdin io.Reader, stdout,
 	return exit, err
 }
 
-// newHost is a host whose files are below root.
+// newHost returns a host whose files are below root.
 func newHost(t *testing.T) (h *shell.Host, root string, s *spy) {
 	t.Helper()
 	root = t.TempDir()

@@ -22,7 +22,7 @@ import (
 	"github.com/kubewright/kubewright/providers/pki"
 )
 
-// seenOfKeys is what leaves a host of files with private keys, by name.
+// seenOfKeys returns what leaves a host of files with private keys, by name.
 func seenOfKeys(t *testing.T, files map[string][]byte) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestPublicPartOfKeys(t *testing.T) {
 	}
 }
 
-// tells tells that the first or last three bytes of a secret are where what was sent
+// tells reports whether the first or last three bytes of a secret are where what was sent
 // ends or begins, or six of it anywhere.
 func tells(sent, secret []byte) bool {
 	for i := range len(secret) - 5 {

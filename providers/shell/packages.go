@@ -19,7 +19,7 @@ var (
 	packagesSeenScript string
 )
 
-// packagesCall is the line of a query that asks the package manager.
+// packagesCall returns the line of a query that asks the package manager.
 func packagesCall(q state.PackageQuery) string {
 	if len(q.Names) == 0 {
 		return ""
@@ -83,7 +83,7 @@ func (r *reading) packages() error {
 	return nil
 }
 
-// softwareVersion is a package's version without epoch and revision:
+// softwareVersion returns a package's version without epoch and revision:
 // [EPOCH:]VERSION[-REVISION] (deb-version(7)).
 func softwareVersion(v string) string {
 	if _, rest, ok := strings.Cut(v, ":"); ok {
@@ -95,7 +95,7 @@ func softwareVersion(v string) string {
 	return v
 }
 
-// packages is the line that installs or removes packages.
+// packages returns the line that installs or removes packages.
 func (c *compiler) packages(op planner.Packages) (string, error) {
 	if op.Manager != "apt" && op.Manager != "dnf" {
 		return "", fmt.Errorf("internal error: no package manager %q", op.Manager)
@@ -118,7 +118,7 @@ func (c *compiler) packages(op planner.Packages) (string, error) {
 	return call(function, args...), errors.Join(errs...)
 }
 
-// packagesPart is the part of a batch's script that packages need.
+// packagesPart returns the part of a batch's script that packages need.
 func packagesPart(ops []planner.Operation) string {
 	for _, op := range ops {
 		if _, ok := op.(planner.Packages); ok {

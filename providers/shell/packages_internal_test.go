@@ -237,7 +237,7 @@ if [ -e "${0%/*}/locked" ]; then echo "dpkg: error: dpkg frontend lock was locke
 	}
 }
 
-// sleeps is where it can be read that a script sleeps, which none does for long.
+// sleeps returns where it can be read that a script sleeps, which none does for long.
 func (d distribution) sleeps() *os.File {
 	d.t.Helper()
 	fifo := d.bin + "/sleeps"

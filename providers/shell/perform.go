@@ -67,7 +67,7 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 	return h.outcomes(b, a, err)
 }
 
-// change is the script of a batch, with how long its operations may take.
+// change returns the script of a batch, with how long its operations may take.
 func (h *Host) change(b providers.Batch, body string, frames []frame) script {
 	sc := script{
 		do: "change", body: body, frames: frames, limit: performCap, hear: hearing(b),
@@ -187,13 +187,13 @@ func hasMoved(b providers.Batch, s section, do string) error {
 	return unexpected("operations", strings.Join(s.words, " "))
 }
 
-// expectedPaths are the files that a batch expects to be as they were, in order.
+// expectedPaths returns the files that a batch expects to be as they were, in order.
 func expectedPaths(b providers.Batch) []string { return slices.Sorted(maps.Keys(b.Expect)) }
 
 // opLine is where the standard error of an operation begins.
 var opLine = regexp.MustCompile(`\nkubewright [A-Z2-7]+ op [0-9]+\n`)
 
-// lastOperation is the part of standard error behind the last operation's beginning.
+// lastOperation returns the part of standard error behind the last operation's beginning.
 func lastOperation(stderr []byte) []byte {
 	all := opLine.FindAllIndex(stderr, -1)
 	if len(all) == 0 {
@@ -260,10 +260,10 @@ func (c *compiler) script() (string, error) {
 	return b.String(), nil
 }
 
-// seconds is a time as commands take it.
+// seconds returns a time as commands take it.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
-// operation is the line of the script that does one operation.
+// operation returns the line of the script that does one operation.
 func (c *compiler) operation(op planner.Operation) (string, error) {
 	switch op := op.(type) {
 	case planner.WriteFile:

@@ -22,7 +22,7 @@ func comm(name string) string { return name[:min(len(name), commLength)] }
 // tick is the unit in which the kernel tells when a process was started.
 const tick = 10 * time.Millisecond
 
-// processCall is the line of a query that looks for processes.
+// processCall returns the line of a query that looks for processes.
 func processCall(list []state.Process) string {
 	if len(list) == 0 {
 		return ""

@@ -67,7 +67,7 @@ type query struct {
 	keys                               []string
 	// socket is the file of the runtime that is meant; empty for the one that is found.
 	socket string
-	// facts tells that all of a report is wanted, and not only secrets.
+	// facts reports whether all of a report is wanted, and not only secrets.
 	facts bool
 }
 
@@ -172,10 +172,10 @@ func unique(list []string) []string {
 	return out
 }
 
-// units are those to ask systemd about, in the order of its answer.
+// units returns those to ask systemd about, in the order of its answer.
 func (q *query) units() []string { return unique(append([]string{resolvedUnit}, q.Units...)) }
 
-// script is the query as a script. Large programs start first and are waited
+// script returns the query as a script. Large programs start first and are waited
 // for last: their output goes into a pipe that is read at the end.
 func (q *query) script() string {
 	var b strings.Builder

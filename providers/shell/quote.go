@@ -10,7 +10,7 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// call is a line of a script that calls a function of it with these arguments.
+// call returns a line of a script that calls a function of it with these arguments.
 // It is the only way in which anything but fixed text gets into a script.
 func call(function string, args ...string) string {
 	var b strings.Builder

@@ -56,7 +56,7 @@ func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	return r, nil
 }
 
-// lines are the lines of a section that must be there once.
+// lines returns the lines of a section that must be there once.
 func (r *reading) lines(name string) ([]string, error) {
 	s := r.sections[name]
 	if len(s) != 1 {
@@ -386,7 +386,7 @@ func (r *reading) attach() error {
 
 var errNoKey = errors.New("no private key in the file")
 
-// holders are the files that hold a private key, each with what the host says of it.
+// holders returns the files that hold a private key, each with what the host says of it.
 func (r *reading) holders() (map[string]string, error) {
 	out := map[string]string{}
 	if len(r.sections["keys"]) == 0 {
@@ -404,7 +404,7 @@ func (r *reading) holders() (map[string]string, error) {
 	return out, err
 }
 
-// texts are the parts of several files, each behind a line ">PATH".
+// texts returns the parts of several files, each behind a line ">PATH".
 func (r *reading) texts(name string, paths []string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	if len(r.sections[name]) == 0 {

@@ -75,7 +75,7 @@ func TestShims(t *testing.T) {
 	}
 }
 
-// lostShim is a process that looks like one of containerd's.
+// lostShim returns a process that looks like one of containerd's.
 func lostShim(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "containerd-shim-runc-v2")
@@ -99,7 +99,7 @@ func lostShim(t *testing.T, args ...string) *exec.Cmd {
 	}
 }
 
-// alive tells that a process runs, and is not only still to be waited for.
+// alive reports whether a process runs, and is not only still to be waited for.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	return err == nil && !strings.Contains(string(stat), "State:\tZ")

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
-// swapRoot is a host's files as far as swap is concerned, with programs that
+// swapRoot returns a host's files as far as swap is concerned, with programs that
 // change them as the real ones do.
 func swapRoot(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -58,7 +58,7 @@ func runSwap(t *testing.T, root, script string) string {
 	return string(out)
 }
 
-// boots tells whether swap comes back with a boot, as a host under root tells it.
+// boots reports whether swap comes back with a boot, as a host under root tells it.
 func boots(t *testing.T, root string) bool {
 	t.Helper()
 	return strings.Contains(runSwap(t, root, "kw_r="+Quote(root)+"\n"+observeScript+"if kw_swap_boots; then echo boots; fi\n"), "boots")

@@ -19,7 +19,7 @@ var uutilsStats = map[string]string{
 	"uutils 0.0.17": "s/%.9\\([YZ]\\)/%\\1/g",
 }
 
-// uutilsHost is a host with such a stat.
+// uutilsHost returns a host with such a stat.
 func uutilsHost(t *testing.T, format string) (h providers.Host, root string) {
 	t.Helper()
 	h, root, _ = newHost(t)

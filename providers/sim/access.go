@@ -51,7 +51,7 @@ func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, 
 // externalEtcdVersion is that of every etcd outside the world.
 const externalEtcdVersion = "3.6.8"
 
-// ExternalEtcd is an etcd that is not in the world.
+// ExternalEtcd returns an etcd that is not in the world.
 func (Access) ExternalEtcd(ctx context.Context, via providers.Host, endpoints []string, _ providers.EtcdCredentials, _ string) (state.ExternalEtcdReport, error) {
 	h, err := hostOf(via)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *World) handshakeTo(m, server *machine, r *record) (*session, error) {
 	return w.handshake(m, server, names[0], r)
 }
 
-// server is the host whose API server answers at the endpoint.
+// server returns the host whose API server answers at the endpoint.
 func (a *api) server() (*machine, error) {
 	w, m := a.h.w, a.h.machine()
 	host, port := splitEndpoint(a.endpoint)

@@ -145,7 +145,7 @@ func (a *api) Object(ctx context.Context, ref state.ObjectRef) (state.Value, err
 	return out, err
 }
 
-// RootCAs are what the controller manager publishes.
+// RootCAs returns what the controller manager publishes.
 func (a *api) RootCAs(ctx context.Context) (map[string][]string, error) {
 	out := map[string][]string{}
 	err := a.read(ctx, "api.observe", "kube-root-ca.crt", func(s *session) error {

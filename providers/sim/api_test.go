@@ -20,7 +20,7 @@ func refOf(v state.Value) state.ObjectRef {
 	}
 }
 
-// live is the object as the API shows it.
+// live returns the object as the API shows it.
 func (r *rig) live(via string, ref state.ObjectRef) state.Value {
 	r.t.Helper()
 	report, err := r.api(via).Observe(context.Background(), state.ClusterQuery{Objects: []state.ObjectRef{ref}})

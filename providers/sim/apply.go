@@ -101,7 +101,7 @@ func without(live, gone state.Value) state.Value {
 	return state.Map(out)
 }
 
-// mergeKey is the field by which the API merges the elements of a list, or ""
+// mergeKey returns the field by which the API merges the elements of a list, or ""
 // for a list that is replaced as a whole.
 func mergeKey(lists ...state.Value) string {
 	for _, key := range []string{"mountPath", "name", "uid"} {

@@ -13,7 +13,7 @@ type Clock struct{ w *World }
 // Clock returns the clock of the world.
 func (w *World) Clock() *Clock { return &Clock{w} }
 
-// Now is the world's time.
+// Now returns the world's time.
 func (c *Clock) Now() time.Time { return c.w.Now() }
 
 // worker is somebody who is busy, and how many of the things that it does at the same

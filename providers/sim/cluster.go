@@ -34,7 +34,7 @@ type cluster struct {
 	// Leased counts the versions of all leases.
 	Leased int `json:"leased,omitempty"`
 
-	// stale tells that pods may have to be made, removed or given a node.
+	// stale reports whether pods may have to be made, removed or given a node.
 	stale bool
 }
 
@@ -61,7 +61,7 @@ type node struct {
 	Taints        []state.Taint     `json:"taints,omitempty"`
 	Unschedulable bool              `json:"unschedulable,omitempty"`
 	Kubelet       string            `json:"kubelet,omitempty"` // its version
-	// rested tells that the world was opened since the kubelet was started. Its time
+	// rested reports whether the world was opened since the kubelet was started. Its time
 	// stands still between two commands, and to whoever comes back to real hosts a
 	// kubelet that was restarted is not starting for ever.
 	rested bool
@@ -94,7 +94,7 @@ func (c *cluster) kinds(prefix string) []string {
 
 func (o *object) name() string { return o.Live.Get("metadata.name").AsString() }
 
-// hostPaths are the host folders that the pods of an object mount.
+// hostPaths returns the host folders that the pods of an object mount.
 func (o *object) hostPaths() []string {
 	var out []string
 	for _, v := range o.Live.Get("spec.template.spec.volumes").AsList() {
@@ -131,7 +131,7 @@ func (c *cluster) registerNode(w *World, m *machine, name string) {
 	n.ReadyAt, n.rested = w.d.Now.Add(3*time.Second), false
 }
 
-// starting tells that the kubelet of a node was started and has not said yet that it
+// starting reports whether the kubelet of a node was started and has not said yet that it
 // is ready.
 func (w *World) starting(n *node) bool { return !n.rested && w.d.Now.Before(n.ReadyAt) }
 
@@ -162,7 +162,7 @@ func parseTaint(s string) (state.Taint, error) {
 	return state.Taint{Key: key, Value: value, Effect: effect}, nil
 }
 
-// nodeReport is what the API shows of a node.
+// nodeReport returns what the API shows of a node.
 func (w *World) nodeReport(c *cluster, name string) state.NodeReport {
 	n := c.Nodes[name]
 	r := state.NodeReport{
@@ -201,7 +201,7 @@ func (w *World) nodeReady(n *node) bool {
 	return m != nil && w.kubeletRuns(m) && m.Kubelet.Node != "" && w.active(m, "containerd") && w.hasNetwork(m) && !w.starting(n)
 }
 
-// nodeObject is the Node as an object.
+// nodeObject returns the Node as an object.
 func (w *World) nodeObject(c *cluster, name string) state.Value {
 	n, r := c.Nodes[name], w.nodeReport(c, name)
 	spec := map[string]any{}
@@ -235,7 +235,7 @@ func (w *World) nodeObject(c *cluster, name string) state.Value {
 	})
 }
 
-// staticPods are the mirror pods that the API shows.
+// staticPods returns the mirror pods that the API shows.
 func (w *World) staticPods(c *cluster) map[string]state.StaticPodReport {
 	out := map[string]state.StaticPodReport{}
 	for _, name := range sortedKeys(c.Nodes) {
@@ -250,7 +250,7 @@ func (w *World) staticPods(c *cluster) map[string]state.StaticPodReport {
 	return out
 }
 
-// staticPod is one mirror pod.
+// staticPod returns one mirror pod.
 func (w *World) staticPod(m *machine, pod, node, kubelet string) *state.StaticPodReport {
 	running := m.Pods[pod]
 	p := w.manifest(running.Manifest)

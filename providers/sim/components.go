@@ -21,7 +21,7 @@ const (
 	compScheduler  = "kube-scheduler"
 )
 
-// startup is how long a component takes from its pod's start to being ready.
+// startup returns how long a component takes from its pod's start to being ready.
 func startup(component string) time.Duration {
 	switch component {
 	case compEtcd:
@@ -91,7 +91,7 @@ func (w *World) apiFault(m *machine, p *manifest) error {
 	return nil
 }
 
-// etcdOf is the etcd cluster that an API server stores its objects in.
+// etcdOf returns the etcd cluster that an API server stores its objects in.
 func (w *World) etcdOf(m *machine, p *manifest) (*cluster, error) {
 	endpoints := strings.Split(p.flag("etcd-servers", ""), ",")
 	if file, ok := p.arg("etcd-certfile"); ok {
@@ -240,7 +240,7 @@ func (w *World) handshake(m, server *machine, name string, r *record) (*session,
 	return s, nil
 }
 
-// clientCertificate is a kubeconfig's, inlined or in a file beside it.
+// clientCertificate returns a kubeconfig's, inlined or in a file beside it.
 func (w *World) clientCertificate(m *machine, k *state.KubeconfigInfo) *state.CertificateInfo {
 	if k.Client != nil || k.ClientCertificate == "" {
 		return k.Client
@@ -283,7 +283,7 @@ func (w *World) listens(m *machine, port int) bool {
 	return false
 }
 
-// healthPort is where a kubelet that runs answers for its health.
+// healthPort returns where a kubelet that runs answers for its health.
 func (w *World) healthPort(m *machine) int {
 	if m.Kubelet == nil {
 		return 0

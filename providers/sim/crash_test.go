@@ -33,7 +33,7 @@ func effects(t *testing.T, planes, workers int) (int, []string) {
 	return n, kinds
 }
 
-// stride is every how many effects a run is stopped: at all of them with
+// stride returns every how many effects a run is stopped: at all of them with
 // KUBEWRIGHT_LONG set.
 func stride() int {
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {

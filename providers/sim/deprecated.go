@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// DeprecatedAPIs are those that the API server on the host was asked for. A
+// DeprecatedAPIs returns those that the API server on the host was asked for. A
 // version that does not serve one has forgotten it.
 func (a *api) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error) {
 	var out []state.DeprecatedAPI

@@ -124,7 +124,7 @@ func (c *cluster) evictable(now time.Time, op planner.Drain) ([]*Pod, error) {
 	return out, nil
 }
 
-// skipped tells that a drain does not wait for a pod that terminates for too long.
+// skipped reports whether a drain does not wait for a pod that terminates for too long.
 func (p *Pod) skipped(now time.Time, op planner.Drain) bool {
 	return op.SkipWait > 0 && !p.GoneBy.IsZero() && now.Sub(p.GoneBy) > op.SkipWait
 }
@@ -184,7 +184,7 @@ func (w *World) evict(ctx context.Context, c *cluster, op planner.Drain, pods []
 	return nil
 }
 
-// ends tells that a drain without a deadline comes to an end by itself: what is
+// ends reports whether a drain without a deadline comes to an end by itself: what is
 // left terminates, and is waited for no longer than the drain says.
 func ends(pods []*Pod, op planner.Drain) bool {
 	return op.SkipWait > 0 && !slices.ContainsFunc(pods, func(p *Pod) bool { return p.GoneBy.IsZero() })
@@ -195,7 +195,7 @@ func (c *cluster) improves(now time.Time) bool {
 	return slices.ContainsFunc(c.Pods, func(p *Pod) bool { return p.Node != "" && now.Before(p.ReadyAt) })
 }
 
-// blocking is a budget that an eviction would violate, or nil.
+// blocking returns a budget that an eviction would violate, or nil.
 func (c *cluster) blocking(now time.Time, p *Pod) *PDB {
 	for _, b := range c.PDBs {
 		if b.Namespace != p.Namespace || !b.matches(p) {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// podReports are the pods of nodes that a drain looks at, and the budgets that
+// podReports returns the pods of nodes that a drain looks at, and the budgets that
 // select them.
 func (w *World) podReports(c *cluster, nodes []string) ([]state.PodReport, map[string]state.BudgetReport) {
 	var out []state.PodReport
@@ -36,7 +36,7 @@ func (w *World) podReports(c *cluster, nodes []string) ([]state.PodReport, map[s
 	return out, budgets
 }
 
-// claimReports are the claims whose volume one of the nodes alone has.
+// claimReports returns the claims whose volume one of the nodes alone has.
 func (c *cluster) claimReports(nodes []string) []state.ClaimReport {
 	var out []state.ClaimReport
 	for _, k := range c.Claims {

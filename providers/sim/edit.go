@@ -313,7 +313,7 @@ func (e *edit) fieldChange(action string) (func(state.Value) (state.Value, error
 	return nil, fmt.Errorf("unknown action %q; set or unset", action)
 }
 
-// literal is a value as YAML would read it.
+// literal returns a value as YAML would read it.
 func literal(text string) state.Value {
 	tree, err := parseYAML([]byte("v: " + text))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// cluster is the cluster that the host is in.
+// cluster returns the cluster that the host is in.
 func (e *edit) cluster() (*cluster, error) {
 	for _, id := range sortedKeys(e.w.d.Clusters) {
 		c := e.w.d.Clusters[id]

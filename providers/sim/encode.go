@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// encode is the world's file: one line for each host, each object and each
+// encode returns the world's file: one line for each host, each object and each
 // content, so that differences read well and ten thousand hosts stay small.
 func (w *World) encode() ([]byte, error) {
 	w.sweep()

@@ -47,7 +47,7 @@ func (w *World) stepEtcd(m *machine) (changed, done bool) {
 	return w.foundEtcd(m, p), false
 }
 
-// memberOf is the member that a host's data is of, or nil.
+// memberOf returns the member that a host's data is of, or nil.
 func (w *World) memberOf(m *machine, p *manifest) *member {
 	f := w.get(m, p.dataFolder)
 	if f == nil || f.Member == nil {
@@ -196,7 +196,7 @@ func (w *World) startMember(m *machine, p *manifest, c *cluster, mb *member) {
 	w.put(m, p.dataFolder, &file{Type: typeDirectory, Mode: "0700", Member: &memberRef{c.ID, mb.ID}})
 }
 
-// withPeer is the member with the peer URL, or nil.
+// withPeer returns the member with the peer URL, or nil.
 func (c *cluster) withPeer(peerURL string) *member {
 	for _, mb := range c.Members {
 		if mb.PeerURL == peerURL {
@@ -264,7 +264,7 @@ func (w *World) hasQuorum(c *cluster) bool {
 	return missing == 0
 }
 
-// leader is the member that leads; leadership moves when it is gone.
+// leader returns the member that leads; leadership moves when it is gone.
 func (w *World) leader(c *cluster) *member {
 	if !w.hasQuorum(c) {
 		return nil
@@ -284,7 +284,7 @@ func (w *World) leader(c *cluster) *member {
 // externalHost is the host of members of an etcd that is not in the world.
 const externalHost = "external"
 
-// etcdAt is the cluster that answers at an endpoint, as a host dials it. An
+// etcdAt returns the cluster that answers at an endpoint, as a host dials it. An
 // endpoint that is no host's is an etcd of somebody else's that always works.
 func (w *World) etcdAt(m *machine, endpoint string, all []string) (*cluster, error) {
 	u, err := url.Parse(endpoint)
@@ -312,7 +312,7 @@ func (w *World) etcdAt(m *machine, endpoint string, all []string) (*cluster, err
 	return w.d.Clusters[w.get(target, p.dataFolder).Member.Cluster], nil
 }
 
-// externalEtcd is the etcd at endpoints outside the world.
+// externalEtcd returns the etcd at endpoints outside the world.
 func (w *World) externalEtcd(endpoints []string) *cluster {
 	sorted := slices.Sorted(slices.Values(endpoints))
 	id := w.derive(16, append([]string{"external etcd"}, sorted...)...)

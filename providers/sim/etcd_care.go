@@ -19,12 +19,12 @@ const (
 	alarmCorrupt = "CORRUPT"
 )
 
-// armed tells that some member has the alarm.
+// armed reports whether some member has the alarm.
 func (c *cluster) armed(alarm string) bool {
 	return slices.ContainsFunc(c.Members, func(mb *member) bool { return slices.Contains(mb.Alarms, alarm) })
 }
 
-// size is what of a database is in use, in bytes: pages that grow with the objects,
+// size returns what of a database is in use, in bytes: pages that grow with the objects,
 // and what of the past was not compacted yet.
 func (c *cluster) size() int64 {
 	return int64(4+len(c.Objects)+len(c.Nodes)+len(c.Pods))*4096 + c.History
@@ -50,7 +50,7 @@ func (c *cluster) compact() {
 	c.History, c.Since = 0, time.Time{}
 }
 
-// etcdVersion is that of a member's image.
+// etcdVersion returns that of a member's image.
 func (w *World) etcdVersion(mb *member) string {
 	m := w.d.Hosts[mb.Host]
 	if m == nil {

@@ -33,7 +33,7 @@ var (
 // healthcheckClient is the name of the client's certificate and key in the folder of etcd's.
 const healthcheckClient = "healthcheck-client"
 
-// cluster is the etcd cluster that answers at one of the endpoints.
+// cluster returns the etcd cluster that answers at one of the endpoints.
 func (e *etcdClient) cluster() (*cluster, error) {
 	c, err := e.answering()
 	if err == nil && !e.h.w.hasQuorum(c) {
@@ -42,7 +42,7 @@ func (e *etcdClient) cluster() (*cluster, error) {
 	return c, err
 }
 
-// answering is the etcd cluster of a member at one of the endpoints, quorum or not.
+// answering returns the etcd cluster of a member at one of the endpoints, quorum or not.
 func (e *etcdClient) answering() (*cluster, error) {
 	w, m := e.h.w, e.h.machine()
 	do := "reach etcd through " + m.address
@@ -138,7 +138,7 @@ func (e *etcdClient) Members(ctx context.Context) ([]state.EtcdMember, string, e
 	return out, id, err
 }
 
-// Identity is what the member at the first endpoint knows of its cluster.
+// Identity returns what the member at the first endpoint knows of its cluster.
 func (e *etcdClient) Identity(ctx context.Context) (state.EtcdIdentity, error) {
 	w := e.h.w
 	w.mu.Lock()

@@ -51,7 +51,7 @@ func (w *World) mute(c *cluster, mb *member) error {
 	return nil
 }
 
-// on is the member on a host, or nil.
+// on returns the member on a host, or nil.
 func (c *cluster) on(m *machine) *member {
 	if i := slices.IndexFunc(c.Members, func(mb *member) bool { return mb.Host == m.address }); i >= 0 {
 		return c.Members[i]
@@ -59,7 +59,7 @@ func (c *cluster) on(m *machine) *member {
 	return nil
 }
 
-// alone is the etcd cluster of the host's own member, quorum or not, and its members as
+// alone returns the etcd cluster of the host's own member, quorum or not, and its members as
 // they answer by themselves.
 func (e *etcdClient) alone() (*cluster, []state.EtcdMember, error) {
 	w, m := e.h.w, e.h.machine()

@@ -94,7 +94,7 @@ func (w *World) SetConditions(address string, c Conditions) {
 	w.settle()
 }
 
-// Conditions is what is wrong with a host.
+// Conditions returns what is wrong with a host.
 func (w *World) Conditions(address string) Conditions {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -144,7 +144,7 @@ func decodeRecord(content []byte) *record {
 	}
 }
 
-// publics are the public keys in the record.
+// publics returns the public keys in the record.
 func (r *record) publics() []string {
 	if r == nil || r.Public == "" {
 		return nil
@@ -157,14 +157,14 @@ func sum(content []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// recordFile is a file with a record.
+// recordFile returns a file with a record.
 func recordFile(r *record, mode, owner string) *file {
 	content := r.encode()
 	f := file{Record: r, SHA256: sum(content), Size: int64(len(content))}
 	return f.withMode(mode, owner)
 }
 
-// contentFile is a file with content, which the world keeps.
+// contentFile returns a file with content, which the world keeps.
 func (w *World) contentFile(content []byte, mode, owner string) *file {
 	if r := decodeRecord(content); r != nil {
 		return recordFile(r, mode, owner)
@@ -190,7 +190,7 @@ func (w *World) content(f *file) []byte {
 	return []byte(w.d.Blobs[f.SHA256])
 }
 
-// text is a file's content as whoever reads it sees it.
+// text returns a file's content as whoever reads it sees it.
 func (w *World) text(f *file) []byte {
 	if f.Record != nil && f.Record.PEM != "" {
 		return []byte(f.Record.PEM)

@@ -45,13 +45,13 @@ func (w *World) SetHost(address string, p Profile, hostname string, addresses ..
 	w.know(m)
 }
 
-// Address is where the host is reached.
+// Address returns where the host is reached.
 func (h *Host) Address() string { return h.address }
 
-// World is the world the host is in.
+// World returns the world the host is in.
 func (h *Host) World() *World { return h.w }
 
-// HostKey is the key that the host shows, as in known_hosts.
+// HostKey returns the key that the host shows, as in known_hosts.
 func (h *Host) HostKey() string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()

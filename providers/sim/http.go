@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// HTTPStatus answers what a health endpoint of the kubelet or of a control
+// HTTPStatus returns what a health endpoint of the kubelet or of a control
 // plane component would: 200, or 500 when the component runs and is not well.
 func (h *Host) HTTPStatus(ctx context.Context, address, ca string) (int, error) {
 	w := h.w
@@ -63,13 +63,13 @@ func (w *World) get200(m *machine, address, ca string) (int, error) {
 	return 0, last
 }
 
-// loopback tells that a name leads to the host that asks: so does the address of no
+// loopback reports whether a name leads to the host that asks: so does the address of no
 // host in particular, at which Linux connects to itself.
 func loopback(name string) bool {
 	return slices.Contains([]string{"127.0.0.1", "::1", "localhost", "0.0.0.0", "::"}, name)
 }
 
-// componentOn is who listens on a port; behind a balancer that is an API server.
+// componentOn returns who listens on a port; behind a balancer that is an API server.
 func (w *World) componentOn(m *machine, port int, balanced bool) string {
 	if w.kubeletRuns(m) && (port == w.healthPort(m) || port == 10250) && !balanced {
 		return "kubelet"
@@ -93,7 +93,7 @@ func (w *World) up(m *machine, component string) bool {
 	return running != nil && running.Exited == "" && !w.d.Now.Before(running.Started.Add(startup(component)))
 }
 
-// health is the status of a component's health endpoint.
+// health returns the status of a component's health endpoint.
 func (w *World) health(m *machine, component string) int {
 	if w.refusesProbes(m, component) {
 		return 401

@@ -93,7 +93,7 @@ func infoOf(c *x509.Certificate, cas []*x509.Certificate) state.CertificateInfo 
 	return info
 }
 
-// authorities are the certificates of CAs in PEM.
+// authorities returns the certificates of CAs in PEM.
 func authorities(content []byte) []*x509.Certificate {
 	var out []*x509.Certificate
 	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
@@ -161,7 +161,7 @@ func foreign(content []byte) []string {
 	return nil
 }
 
-// infoCAs are the CAs in cluster-info.
+// infoCAs returns the CAs in cluster-info.
 func infoCAs(object state.Value) []state.CertificateInfo {
 	conf, err := importKubeconfig([]byte(object.Get("data").AsMap()[state.ClusterInfoKey].AsString()))
 	if err != nil || conf == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// operatorFiles are a CA, its key and a kubeconfig made with them, by reference.
+// operatorFiles returns a CA, its key and a kubeconfig made with them, by reference.
 func operatorFiles(t *testing.T, now time.Time) map[string]state.Secret {
 	t.Helper()
 	must := func(err error) {

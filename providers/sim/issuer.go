@@ -96,7 +96,7 @@ func (Issuer) IssueKeyPair(ctx context.Context, on providers.Host, op planner.Is
 	})
 }
 
-// authority is the CA that a signer names: its certificate, and an error
+// authority returns the CA that a signer names: its certificate, and an error
 // unless its key is there where it is needed.
 func (Issuer) authority(w *World, signer providers.Host, own *machine, ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
 	if ca.Operator != "" {
@@ -127,7 +127,7 @@ func (Issuer) authority(w *World, signer providers.Host, own *machine, ca planne
 	return c, nil
 }
 
-// operatorCA is a CA of the operator's, and an error unless its key belongs to
+// operatorCA returns a CA of the operator's, and an error unless its key belongs to
 // it where that is needed.
 func operatorCA(ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
 	r, err := importRecord(contents[ca.CertificateRef()].Reveal(), nil)
@@ -280,7 +280,7 @@ func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.Bun
 	})
 }
 
-// firstBlock is the first block of PEM; empty where there is none.
+// firstBlock returns the first block of PEM; empty where there is none.
 func firstBlock(text string) string {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {

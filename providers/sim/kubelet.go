@@ -20,7 +20,7 @@ type kubelet struct {
 	Flags  string `json:"flags,omitempty"`
 	// Started is when it last came up.
 	Started time.Time `json:"started"`
-	// Up tells that it runs and did not exit for want of something.
+	// Up reports whether it runs and did not exit for want of something.
 	Up bool `json:"up,omitempty"`
 	// Trusts are the CAs of the kubeconfig that it read when it started.
 	Trusts []state.CertificateInfo `json:"trusted,omitempty"`
@@ -101,7 +101,7 @@ func (w *World) kubeletFault(m *machine) string {
 	return ""
 }
 
-// failsOnSwap tells that a kubelet which starts refuses swap. Its flag counts before its file.
+// failsOnSwap reports whether a kubelet which starts refuses swap. Its flag counts before its file.
 func (w *World) failsOnSwap(m *machine, tree state.Value) bool {
 	if on, err := strconv.ParseBool(flagIn(w.content(w.resolve(m, kubeletFlags)), "fail-swap-on")); err == nil {
 		return on
@@ -109,7 +109,7 @@ func (w *World) failsOnSwap(m *machine, tree state.Value) bool {
 	return !tree.Get("failSwapOn").Equal(state.Bool(false))
 }
 
-// servesCRI tells that the kubelet is answered by the containerd that runs.
+// servesCRI reports whether the kubelet is answered by the containerd that runs.
 func (w *World) servesCRI(m *machine) bool {
 	return !m.Conditions.CRIDisabled || m.Files["/etc/containerd/config.toml"] != nil
 }
@@ -183,7 +183,7 @@ func (w *World) tune(m *machine, sysctls map[string]string) {
 	}
 }
 
-// kubeletTree is the configuration that a running kubelet has read.
+// kubeletTree returns the configuration that a running kubelet has read.
 func (w *World) kubeletTree(m *machine) state.Value { return w.settingsIn(m.Kubelet.Config).tree }
 
 // settings are a configuration in YAML, or why it is none.
@@ -210,12 +210,12 @@ var allSettings = cache.New(func(content string) settings {
 	return settings{tree: state.FromGo(tree)}
 })
 
-// kubeletFlag is the value of one of the flags that a running kubelet was given.
+// kubeletFlag returns the value of one of the flags that a running kubelet was given.
 func (w *World) kubeletFlag(m *machine, name string) string {
 	return flagIn([]byte(w.d.Blobs[m.Kubelet.Flags]), name)
 }
 
-// flagIn is the value of a flag in a file of flags; the last one counts.
+// flagIn returns the value of a flag in a file of flags; the last one counts.
 func flagIn(file []byte, name string) string {
 	_, quoted, _ := strings.Cut(strings.TrimSpace(string(file)), "=")
 	line, err := strconv.Unquote(quoted)
@@ -325,7 +325,7 @@ func (w *World) stepNode(m *machine) (changed, done bool) {
 	return changed, true
 }
 
-// nodeName is the name that the kubelet registers under.
+// nodeName returns the name that the kubelet registers under.
 func (w *World) nodeName(m *machine) string {
 	if name := w.kubeletFlag(m, "hostname-override"); name != "" {
 		return name
@@ -360,7 +360,7 @@ func (w *World) register(m *machine) error {
 	return nil
 }
 
-// bootstraps tells that the kubelet asks for a client certificate: its kubeconfig is not
+// bootstraps reports whether the kubelet asks for a client certificate: its kubeconfig is not
 // there or, where there is something to ask with, has none that counts (the kubelet's
 // isClientConfigStillValid, v1.36.3).
 func (w *World) bootstraps(m *machine, conf *file) bool {

@@ -46,7 +46,7 @@ type machine struct {
 	Packages map[string]*pkg   `json:"packages,omitempty"`
 	Sysctls  map[string]string `json:"sysctls,omitempty"`
 	Modules  map[string]bool   `json:"modules,omitempty"`
-	// SwapOff tells that swap was turned off; SwapOn that it is on although the profile has none.
+	// SwapOff reports whether swap was turned off; SwapOn that it is on although the profile has none.
 	SwapOff bool     `json:"swap_off,omitempty"`
 	SwapOn  bool     `json:"swap_on,omitempty"`
 	Mounts  []string `json:"mounts,omitempty"`
@@ -142,7 +142,7 @@ func (w *World) profile(m *machine) Profile {
 	return w.d.Profile
 }
 
-// base is the machine's baseline. It is asked for at every file: by where the profile
+// base returns the machine's baseline. It is asked for at every file: by where the profile
 // is, which is never written to, it is found without reading all of that.
 func (w *World) base(m *machine) *baseline {
 	b := w.bases[m.Profile]
@@ -153,7 +153,7 @@ func (w *World) base(m *machine) *baseline {
 	return b
 }
 
-// hostname is the host's own name: its address where that is a name,
+// hostname returns the host's own name: its address where that is a name,
 // otherwise one made of the address.
 func (w *World) hostname(m *machine) string {
 	if m.Hostname != "" {
@@ -165,7 +165,7 @@ func (w *World) hostname(m *machine) string {
 	return "host-" + strings.NewReplacer(".", "-", ":", "-").Replace(m.address)
 }
 
-// addressesOf are the host's IP addresses; a host known by a name gets one.
+// addressesOf returns the host's IP addresses; a host known by a name gets one.
 func (w *World) addressesOf(m *machine) []string {
 	if len(m.Addresses) > 0 {
 		return m.Addresses
@@ -202,7 +202,7 @@ func (w *World) hostKey(m *machine) string {
 	return "ssh-ed25519 SIM" + w.derive(40, "host-key", m.address, which)
 }
 
-// clock is the host's own time.
+// clock returns the host's own time.
 func (w *World) clock(m *machine) time.Time { return w.d.Now.Add(m.Conditions.ClockSkew) }
 
 // get returns the file at a path, or nil.
@@ -225,7 +225,7 @@ func (w *World) resolve(m *machine, p string) *file {
 	return f
 }
 
-// follow is what is at a path, or where a symbolic link there leads, and the path of that.
+// follow returns what is at a path, or where a symbolic link there leads, and the path of that.
 func (w *World) follow(m *machine, p string) (*file, string) {
 	f := w.get(m, p)
 	for i := 0; f != nil && f.Type == typeLink && i < 8; i++ {
@@ -450,7 +450,7 @@ func insert[T cmp.Ordered](set *[]T, x T) {
 	}
 }
 
-// versionOf is the version of a program on the host, or "".
+// versionOf returns the version of a program on the host, or "".
 func (w *World) versionOf(m *machine, program string) string {
 	for _, dir := range []string{"/usr/local/bin/", "/usr/bin/"} {
 		p := dir + program

@@ -90,7 +90,7 @@ func parseManifest(content string) *manifest {
 	return p
 }
 
-// mountedTwice is a path at which a container has two volumes: the kubelet refuses its pod.
+// mountedTwice returns a path at which a container has two volumes: the kubelet refuses its pod.
 func mountedTwice(containers []any) string {
 	for _, c := range containers {
 		seen := map[string]bool{}
@@ -117,7 +117,7 @@ func mounted(volumes, mounts state.Value) map[string]string {
 	return out
 }
 
-// onHost is where the host has what the container has at a path.
+// onHost returns where the host has what the container has at a path.
 func (p *manifest) onHost(path string) string {
 	mount := ""
 	for at := range p.mounted {
@@ -156,7 +156,7 @@ func parseYAML(content []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// arg is the last value of a flag, and whether it is given.
+// arg returns the last value of a flag, and whether it is given.
 func (p *manifest) arg(name string) (string, bool) {
 	value, ok := p.given[name]
 	return value, ok
@@ -170,7 +170,7 @@ func (p *manifest) flag(name, usual string) string {
 	return usual
 }
 
-// tag is the image's tag.
+// tag returns the image's tag.
 func (p *manifest) tag() string {
 	i := strings.LastIndexByte(p.image, ':')
 	if i < strings.LastIndexByte(p.image, '/') {
@@ -209,7 +209,7 @@ func namesFile(flag string) bool {
 	return false
 }
 
-// certificateAt is the first certificate of a file, checked as its user would.
+// certificateAt returns the first certificate of a file, checked as its user would.
 func (w *World) certificateAt(m *machine, certFile, keyFile string) (*state.CertificateInfo, error) {
 	f := w.resolve(m, clean(certFile))
 	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
@@ -238,7 +238,7 @@ func (w *World) valid(m *machine, c *state.CertificateInfo) error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// unlessGone is the path of a key, or empty where that has vanished: who runs has
+// unlessGone returns the path of a key, or empty where that has vanished: who runs has
 // read it.
 func (w *World) unlessGone(m *machine, path string) string {
 	if w.resolve(m, clean(path)) == nil {

@@ -67,7 +67,7 @@ func (w *World) mark(m *machine, op planner.Mark) bool {
 	return changed
 }
 
-// marks is a copy of what kubewright left on the host.
+// marks returns a copy of what kubewright left on the host.
 func (w *World) marks(m *machine) *state.Marks {
 	switch {
 	case m.Unreadable != "":
@@ -138,7 +138,7 @@ type keptMarks struct {
 	Unreadable string       `json:"unreadable"`
 }
 
-// MarksJSON is what kubewright left on a host.
+// MarksJSON returns what kubewright left on a host.
 func (w *World) MarksJSON(host string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Observe answers the query and changes nothing.
+// Observe returns the query and changes nothing.
 func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
 	if h.w.OnObserve != nil {
 		if err := h.w.OnObserve(ctx, h.address); err != nil {
@@ -103,7 +103,7 @@ func (w *World) facts(m *machine) state.Facts {
 	return f
 }
 
-// arch is the host's architecture.
+// arch returns the host's architecture.
 func (w *World) arch(m *machine) string {
 	if m.Conditions.Arch != "" {
 		return m.Conditions.Arch
@@ -113,7 +113,7 @@ func (w *World) arch(m *machine) string {
 
 const containerdSocket = "unix:///var/run/containerd/containerd.sock"
 
-// isMissing tells that an endpoint is that of a runtime which simulated hosts do not have:
+// isMissing reports whether an endpoint is that of a runtime which simulated hosts do not have:
 // of those that are known by their sockets they have containerd alone.
 func isMissing(socket string) bool {
 	return slices.Contains([]string{"crio.sock", "cri-dockerd.sock"}, path.Base(socket))
@@ -188,7 +188,7 @@ func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 
 const noKey = "no private key in the file"
 
-// keyIn is the identity of the private key in a file; empty where it cannot be told.
+// keyIn returns the identity of the private key in a file; empty where it cannot be told.
 func (w *World) keyIn(f *file) string {
 	r := f.Record
 	if r == nil {
@@ -200,7 +200,7 @@ func (w *World) keyIn(f *file) string {
 	return r.Key
 }
 
-// holdsKey tells that a private key is in a file.
+// holdsKey reports whether a private key is in a file.
 func (w *World) holdsKey(f *file) bool {
 	if f.Record != nil {
 		return f.Record.Key != ""
@@ -273,7 +273,7 @@ func (w *World) unitReport(m *machine, name string) state.UnitReport {
 // roomAnswers are those that every host gives.
 var roomAnswers = []string{"etc_writable", "etc_free_kib", "var_lib_free_kib"}
 
-// preflight answers what the preflight checks ask besides.
+// preflight returns what the preflight checks ask besides.
 func (w *World) preflight(m *machine) map[string]string {
 	free := "41943040"
 	if m.Conditions.DiskFull {

@@ -21,7 +21,7 @@ type pkg struct {
 	// Status is empty for one that is installed whole.
 	Status string `json:"status,omitempty"`
 	Held   bool   `json:"held,omitempty"`
-	// Auto tells that it came along with another one.
+	// Auto reports whether it came along with another one.
 	Auto bool `json:"auto,omitempty"`
 	Gone bool `json:"gone,omitempty"`
 }
@@ -47,7 +47,7 @@ var needs = map[string][]string{"kubelet": {"kubernetes-cni"}, "kubeadm": {"cri-
 // latest are versions of packages that do not follow Kubernetes'.
 var latest = map[string]string{"kubernetes-cni": "1.7.1", "cri-tools": "1.36.0", "containerd": "2.1.4", "containerd.io": "2.1.4", "runc": "1.3.0"}
 
-// manager is the host's package manager.
+// manager returns the host's package manager.
 func (w *World) manager(m *machine) string {
 	switch w.profile(m).OS {
 	case "debian", "ubuntu":
@@ -58,7 +58,7 @@ func (w *World) manager(m *machine) string {
 	return ""
 }
 
-// pkg is a package on the host; false when it is not there.
+// pkg returns a package on the host; false when it is not there.
 func (w *World) pkg(m *machine, name string) (pkg, bool) {
 	if p, ok := m.Packages[name]; ok {
 		return *p, !p.Gone
@@ -88,7 +88,7 @@ func (w *World) setPkg(m *machine, name string, p pkg) {
 	m.Packages[name] = &p
 }
 
-// packageReport is what the package manager and the repository say.
+// packageReport returns what the package manager and the repository say.
 func (w *World) packageReport(m *machine, q state.PackageQuery) state.PackageReport {
 	r := state.PackageReport{Manager: w.manager(m), Installed: map[string]state.Package{}, Locked: m.Conditions.PackageLock}
 	if len(q.Names) == 0 || r.Manager == "" {
@@ -123,7 +123,7 @@ func (p pkg) status() string {
 	return p.Status
 }
 
-// lacks tells that the repository does not have a package in the version.
+// lacks reports whether the repository does not have a package in the version.
 func (c Conditions) lacks(name, version string) bool {
 	return slices.Contains(c.NoPackages, name+"="+version)
 }
@@ -196,7 +196,7 @@ func (w *World) installPackage(m *machine, op planner.Packages, p planner.Packag
 	return nil
 }
 
-// repositoryOf tells that the host has a repository of the version, and its key.
+// repositoryOf reports whether the host has a repository of the version, and its key.
 func (w *World) repositoryOf(m *machine, version string) bool {
 	files := map[string][]string{
 		"apt": {"/etc/apt/sources.list.d/kubernetes.list", "/etc/apt/keyrings/kubernetes-apt-keyring.asc"},

@@ -84,7 +84,7 @@ func (w *World) perform(ctx context.Context, m *machine, op planner.Operation, b
 	return outcome, err
 }
 
-// detail is what an operation is about.
+// detail returns what an operation is about.
 func detail(op planner.Operation) string {
 	switch op := op.(type) {
 	case planner.WriteFile:
@@ -238,7 +238,7 @@ func (w *World) write(m *machine, name string, f *file) (bool, error) {
 	return true, nil
 }
 
-// notDirectory is the first part of the path to p that is no folder, or "".
+// notDirectory returns the first part of the path to p that is no folder, or "".
 func (w *World) notDirectory(m *machine, p string) string {
 	for dir := parent(p); dir != "/"; dir = parent(dir) {
 		if f := w.get(m, dir); f != nil && !f.isDir() {
@@ -248,7 +248,7 @@ func (w *World) notDirectory(m *machine, p string) string {
 	return ""
 }
 
-// foreignFolder is the first folder on the way to p that belongs to others than root, or
+// foreignFolder returns the first folder on the way to p that belongs to others than root, or
 // that others can write to, or "".
 func (w *World) foreignFolder(m *machine, p string) string {
 	for dir := parent(p); dir != "/"; dir = parent(dir) {
@@ -511,7 +511,7 @@ func (w *World) swapConfigured(m *machine) bool {
 	return strings.Contains(string(w.content(w.get(m, "/etc/fstab"))), " swap ")
 }
 
-// swapAtBoot tells whether a boot turns swap on.
+// swapAtBoot reports whether a boot turns swap on.
 func (w *World) swapAtBoot(m *machine) bool {
 	return w.swapConfigured(m) && w.get(m, swapTarget) == nil
 }

@@ -65,7 +65,7 @@ func (w *World) unmount(m *machine, dir string) bool {
 // podBridge is the bridge that the links of pods hang on.
 const podBridge = "cni0"
 
-// podLink tells that a link leads to a pod: it hangs on no other bridge, which would
+// podLink reports whether a link leads to a pod: it hangs on no other bridge, which would
 // stand behind its name.
 func podLink(link string) bool {
 	return strings.HasPrefix(link, "veth") && !strings.Contains(link, "@")

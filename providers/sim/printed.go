@@ -2,7 +2,7 @@ package sim
 
 import "github.com/kubewright/kubewright/planner"
 
-// printed is what the commands of an operation print while they run, in the words of
+// printed returns what the commands of an operation print while they run, in the words of
 // the real ones: of those operations of which planner.Tells.
 func printed(op planner.Operation) []string {
 	switch op := op.(type) {

@@ -40,7 +40,7 @@ func (w *World) startAgain(m *machine, p *pod) bool {
 	return true
 }
 
-// process is the pod that runs a process, or nil.
+// process returns the pod that runs a process, or nil.
 func (w *World) process(m *machine, p state.Process) *pod {
 	running, manifest := w.podOf(m, p.Name)
 	if running == nil || !slices.ContainsFunc(manifest.args, func(a string) bool { return strings.Contains(a, p.Argument) }) {
@@ -86,7 +86,7 @@ func (w *World) restart(m *machine, op planner.RestartProcess) bool {
 	return true
 }
 
-// ServedCertificate is the certificate of an API server or of etcd, which read
+// ServedCertificate returns the certificate of an API server or of etcd, which read
 // theirs anew for each connection.
 func (h *Host) ServedCertificate(ctx context.Context, address string) (state.CertificateInfo, error) {
 	w := h.w
@@ -130,7 +130,7 @@ func (w *World) shown(m *machine, address string) (*state.CertificateInfo, error
 	return nil, fmt.Errorf("dial tcp %s: connect: connection refused", address)
 }
 
-// kubeletEnded tells that the client certificate of a kubelet's kubeconfig is
+// kubeletEnded reports whether the client certificate of a kubelet's kubeconfig is
 // not valid any more: it does not start with it.
 func (w *World) kubeletEnded(m *machine) bool {
 	conf := w.resolve(m, kubeletConf)
@@ -145,7 +145,7 @@ func (w *World) kubeletEnded(m *machine) bool {
 	return c != nil && w.clock(m).After(c.NotAfter)
 }
 
-// hasKey tells that the key of one of the CAs lies on some host.
+// hasKey reports whether the key of one of the CAs lies on some host.
 func (w *World) hasKey(cas []string) bool {
 	for _, m := range w.d.Hosts {
 		for _, f := range m.Files {

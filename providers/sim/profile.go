@@ -11,9 +11,9 @@ type Profile struct {
 	// KubeletVersion and RuntimeVersion are without the leading v; empty when not installed.
 	KubeletVersion string `json:"kubelet_version,omitempty"`
 	RuntimeVersion string `json:"runtime_version,omitempty"`
-	// Images tells that the images of KubeletVersion are preloaded.
+	// Images reports whether the images of KubeletVersion are preloaded.
 	Images bool `json:"images,omitempty"`
-	// CNI tells that plugins and a bridge configuration are in place, so that
+	// CNI reports whether plugins and a bridge configuration are in place, so that
 	// nodes become ready without an addon.
 	CNI         bool   `json:"cni,omitempty"`
 	Arch        string `json:"arch,omitempty"`
@@ -22,11 +22,11 @@ type Profile struct {
 	Kernel      string `json:"kernel,omitempty"`
 	CPUs        int    `json:"cpus,omitempty"`
 	MemoryBytes int64  `json:"memory_bytes,omitempty"`
-	// Swap tells that fstab has a swap device, which is in use after a boot.
+	// Swap reports whether fstab has a swap device, which is in use after a boot.
 	Swap bool `json:"swap,omitempty"`
 }
 
-// DefaultProfile is a prepared Debian machine.
+// DefaultProfile returns a prepared Debian machine.
 func DefaultProfile() Profile {
 	return Profile{
 		KubeletVersion: "1.36.3", RuntimeVersion: "2.1.4", Images: true, CNI: true,
@@ -35,7 +35,7 @@ func DefaultProfile() Profile {
 	}
 }
 
-// BareProfile is a Debian machine as its installer leaves it: neither runtime
+// BareProfile returns a Debian machine as its installer leaves it: neither runtime
 // nor kubelet, images or networks of pods.
 func BareProfile() Profile {
 	p := DefaultProfile()
@@ -171,7 +171,7 @@ func (w *World) kubeletPackage(b *baseline, p Profile) {
 	}
 }
 
-// opaque is a file known by its digest only.
+// opaque returns a file known by its digest only.
 func (w *World) opaque(what, mode string) *file {
 	f := file{SHA256: sum([]byte(what)), Size: int64(1000 * len(what))}
 	return f.withMode(mode, "")

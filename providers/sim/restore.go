@@ -17,7 +17,7 @@ import (
 // etcdStops is how long an operation waits for etcd to let go of its data.
 const etcdStops = time.Minute
 
-// restored is the cluster that a snapshot holds, without members.
+// restored returns the cluster that a snapshot holds, without members.
 func restored(snapshot []byte) (*cluster, error) {
 	end := len(snapshot) - sha256.Size
 	if end < 0 {

@@ -66,7 +66,7 @@ func (w *World) signSecret(o *object) {
 	}
 }
 
-// tokenSecrets are the Secrets with tokens.
+// tokenSecrets returns the Secrets with tokens.
 func (c *cluster) tokenSecrets() []state.TokenSecret {
 	var out []state.TokenSecret
 	for _, key := range sortedKeys(c.Objects) {

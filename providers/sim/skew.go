@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// versionOfPod is the version of a component that runs on a host; false when it
+// versionOfPod returns the version of a component that runs on a host; false when it
 // does not run, or its image has another tag than a version's.
 func (w *World) versionOfPod(m *machine, component string) (planner.Release, bool) {
 	_, p := w.podOf(m, component)
@@ -90,7 +90,7 @@ func (w *World) watch(e Effect) {
 	}
 }
 
-// stranded tells that an API server takes requests while the etcd beside it is no
+// stranded reports whether an API server takes requests while the etcd beside it is no
 // member of its cluster any more: it fails them.
 func (w *World) stranded(m *machine) bool {
 	api, _ := w.podOf(m, compAPI)
@@ -106,7 +106,7 @@ func (w *World) violated(e Effect, what string) {
 	w.violations = append(w.violations, e.String()+": "+what)
 }
 
-// Violations are the moments at which something was broken that has to hold
+// Violations returns the moments at which something was broken that has to hold
 // throughout, as far as Watch is set.
 func (w *World) Violations() []string {
 	w.mu.Lock()

@@ -23,7 +23,7 @@ const snapshotPage = 512
 // revision is etcd's: leases see to it that it grows with time.
 func (w *World) revision() int64 { return 1 + int64(w.d.Now.Sub(epoch)/time.Second) }
 
-// snapshot is a cluster's data with its hash behind it. Membership is not in
+// snapshot returns a cluster's data with its hash behind it. Membership is not in
 // it: whoever restores it says who the members are.
 func (c *cluster) snapshot() ([]byte, error) {
 	data := *c
@@ -82,7 +82,7 @@ func (e *etcdClient) stream(ctx context.Context, of func() (*cluster, error), so
 	return &providers.EtcdSnapshot{EtcdID: c.ID, Member: from, Revision: revision, ReadCloser: io.NopCloser(stream)}, nil
 }
 
-// snapshotSource is the first voter that runs, is not corrupt and does not lead,
+// snapshotSource returns the first voter that runs, is not corrupt and does not lead,
 // or the leader.
 func (w *World) snapshotSource(c *cluster) *member {
 	leader := w.leader(c)

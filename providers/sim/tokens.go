@@ -14,7 +14,7 @@ import (
 
 const tokenPrefix = "v1/Secret/kube-system/bootstrap-token-"
 
-// tokenField is a key of a bootstrap token's Secret.
+// tokenField returns a key of a bootstrap token's Secret.
 func (o *object) tokenField(key string) string {
 	if s := o.Live.Get("stringData").Get(state.JoinPath("", key)).AsString(); s != "" {
 		return s

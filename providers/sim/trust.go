@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// certificatesAt are the certificates in a file, or of the CAs in its kubeconfig.
+// certificatesAt returns the certificates in a file, or of the CAs in its kubeconfig.
 func (w *World) certificatesAt(m *machine, path string) []state.CertificateInfo {
 	f := w.resolve(m, clean(path))
 	if f == nil || f.Record == nil {
@@ -24,7 +24,7 @@ func (w *World) certificatesAt(m *machine, path string) []state.CertificateInfo 
 	return f.Record.Certificates
 }
 
-// digests are the identities of the CAs in a file, or in its kubeconfig.
+// digests returns the identities of the CAs in a file, or in its kubeconfig.
 func (w *World) digests(m *machine, path string) []string {
 	var out []string
 	for _, c := range w.certificatesAt(m, path) {
@@ -49,7 +49,7 @@ func (w *World) vouch(m *machine, cas []state.CertificateInfo, c *state.Certific
 	return err
 }
 
-// keys are the identities of the public keys in a file, or of its private one.
+// keys returns the identities of the public keys in a file, or of its private one.
 func (w *World) keys(m *machine, path string) []string {
 	f := w.resolve(m, clean(path))
 	switch {
@@ -61,7 +61,7 @@ func (w *World) keys(m *machine, path string) []string {
 	return f.Record.publics()
 }
 
-// trustedBy is the file with the CAs that a kubeconfig is to trust: what lies
+// trustedBy returns the file with the CAs that a kubeconfig is to trust: what lies
 // where its CA does, unless it is told.
 func trustedBy(op planner.WriteKubeconfig) string {
 	switch {
@@ -123,7 +123,7 @@ func (w *World) readTrust(m *machine, p *pod) {
 	}
 }
 
-// rootCAs are what a controller manager that is well publishes in every
+// rootCAs returns what a controller manager that is well publishes in every
 // namespace; nil when there is none.
 func (w *World) rootCAs(c *cluster) []string {
 	for _, address := range sortedKeys(w.planes) {
@@ -163,7 +163,7 @@ func (w *World) Distrust() []string {
 	return out
 }
 
-// issuedBy tells that the first certificate in a file is signed by one of the CAs.
+// issuedBy reports whether the first certificate in a file is signed by one of the CAs.
 func (w *World) issuedBy(m *machine, path string, cas []string) bool {
 	f := w.resolve(m, clean(path))
 	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 || len(cas) == 0 {
@@ -268,7 +268,7 @@ func (w *World) podDistrust(c *cluster, say func(string, ...any)) {
 	}
 }
 
-// namespaces are those that every cluster has, and those that were made.
+// namespaces returns those that every cluster has, and those that were made.
 func (c *cluster) namespaces() []string {
 	out := []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 	for _, key := range c.kinds("v1/Namespace/") {

@@ -97,7 +97,7 @@ func (c *cluster) tolerates(p *Pod, n *node) bool {
 	})
 }
 
-// tolerationsOf are a pod's: of a replica those of its template.
+// tolerationsOf returns a pod's: of a replica those of its template.
 func (c *cluster) tolerationsOf(p *Pod) []state.Toleration {
 	o := c.Objects[p.Owner]
 	if o == nil {

@@ -178,7 +178,7 @@ func (w *World) Save() error {
 	return nil
 }
 
-// toKeep is the world as it is written, unless another command has written its file.
+// toKeep returns the world as it is written, unless another command has written its file.
 func (w *World) toKeep() ([]byte, error) {
 	if written(w.path) != w.kept {
 		return nil, fmt.Errorf("another command has changed its hosts meanwhile, and %s stays as that left it", w.path)
@@ -192,7 +192,7 @@ type version struct {
 	size int64
 }
 
-// written is the version of a file that is there now, zero of none.
+// written returns the version of a file that is there now, zero of none.
 func written(path string) version {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -222,14 +222,14 @@ func (w *World) replace(b []byte) error {
 	return safefile.Rename(w.path+".new", w.path)
 }
 
-// JSON is what Save writes.
+// JSON returns what Save writes.
 func (w *World) JSON() ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.encode()
 }
 
-// Seed is the number that everything arbitrary is derived from.
+// Seed returns the number that everything arbitrary is derived from.
 func (w *World) Seed() int64 { return w.d.Seed }
 
 // SetSeed changes the seed of a world in which nothing has happened yet.
@@ -255,7 +255,7 @@ func (w *World) Hosts() []string {
 	return slices.Sorted(maps.Keys(w.d.Hosts))
 }
 
-// Now is the world's time.
+// Now returns the world's time.
 func (w *World) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -280,7 +280,7 @@ func (w *World) derive(digits int, parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-// next is a number for something new on a host, so that what is made there
+// next returns a number for something new on a host, so that what is made there
 // does not depend on what happens elsewhere at the same time.
 func (m *machine) next() string {
 	m.Made++

@@ -24,7 +24,7 @@ const timeFormat = "20060102T150405Z"
 
 var namePattern = regexp.MustCompile(`^(.+)-([0-9]{8}T[0-9]{6}Z)-r([0-9]+)-([0-9a-f]+)\.db$`)
 
-// String is the name of the file: prod-20260302T090000Z-r4711-cdf818194e3a8c32.db.
+// String returns the name of the file: prod-20260302T090000Z-r4711-cdf818194e3a8c32.db.
 // Those of a cluster sort by time.
 func (n Name) String() string {
 	return fmt.Sprintf("%s-%s-r%d-%s.db", n.Cluster, n.Taken.UTC().Format(timeFormat), n.Revision, n.EtcdID)

@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/providers/snapshots"
 )
 
-// snapshot is a database of some pages with its hash.
+// snapshot returns a database of some pages with its hash.
 func snapshot(pages int) []byte {
 	b := bytes.Repeat([]byte("etcd"), pages*1024)
 	sum := sha256.Sum256(b)

@@ -54,7 +54,7 @@ func TestNoKeyAtAll(t *testing.T) {
 	}
 }
 
-// deafAgent is the socket of an agent that hangs up.
+// deafAgent returns the socket of an agent that hangs up.
 func deafAgent(t *testing.T) string {
 	t.Helper()
 	l, socket := listenUnix(t)
@@ -114,7 +114,7 @@ func TestUnusableKeys(t *testing.T) {
 	}
 }
 
-// oldProtectedKey is a private key as OpenSSH encrypted it before 7.8, by its look:
+// oldProtectedKey returns a private key as OpenSSH encrypted it before 7.8, by its look:
 // its public half is not in the file.
 func oldProtectedKey(t *testing.T) string {
 	t.Helper()

@@ -53,11 +53,11 @@ func newConn(client *ssh.Client, raw *countingConn, a *attempt) *Conn {
 	return c
 }
 
-// HostKey is the key that the host proved to have, in authorized_keys form:
+// HostKey returns the key that the host proved to have, in authorized_keys form:
 // "ssh-ed25519 AAAA…". It is what to pin.
 func (c *Conn) HostKey() string { return marshalKey(c.hostKey) }
 
-// HopKeys are the keys of the hosts that were passed, by the ways to them: the names under
+// HopKeys returns the keys of the hosts that were passed, by the ways to them: the names under
 // which known_hosts has them, with a comma between one and the next.
 func (c *Conn) HopKeys() map[string]string {
 	out := map[string]string{}
@@ -67,7 +67,7 @@ func (c *Conn) HopKeys() map[string]string {
 	return out
 }
 
-// wayOn is the way to what is reached through the connection, or without one.
+// wayOn returns the way to what is reached through the connection, or without one.
 func (c *Conn) wayOn(t Target) string {
 	if c == nil {
 		return t.knownAs()
@@ -82,7 +82,7 @@ func (c *Conn) HostKeyIsNew() bool { return c.newKey }
 // Done is closed when the connection has ended.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Via is the connection to the bastion that this one goes through; nil without one.
+// Via returns the connection to the bastion that this one goes through; nil without one.
 func (c *Conn) Via() *Conn { return c.via }
 
 // Err is nil while the connection lives, and afterwards why it ended.

@@ -24,7 +24,7 @@ func NewHost(c *Conn, o shell.Options) *Host {
 	return &Host{Host: shell.New(c.target.Address, transport{c, o.Direct}, o), conn: c}
 }
 
-// Conn is the host's connection: its host key, and whether it still lives.
+// Conn returns the host's connection: its host key, and whether it still lives.
 func (h *Host) Conn() *Conn { return h.conn }
 
 // Ended is why the host's connection has ended; nil while it lives.

@@ -281,7 +281,7 @@ func TestHostileOutput(t *testing.T) {
 	}
 }
 
-// sudoHost is a host whose login user has the given program as sudo and is not
+// sudoHost returns a host whose login user has the given program as sudo and is not
 // root by the word of id. The path is where the program may keep a log.
 func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *server, log string) {
 	t.Helper()

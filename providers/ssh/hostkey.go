@@ -55,7 +55,7 @@ func newHostKeyCheck(t Target, way string, files *knownHostsCache, before *accep
 	return c, err
 }
 
-// algorithms are the host key algorithms to ask for. For a known host they are
+// algorithms returns the host key algorithms to ask for. For a known host they are
 // those of its known keys and no others: otherwise a host known by its ed25519
 // key might show its RSA key, which looks like a changed one. A CA may sign keys
 // of any type, so one for the host admits all certificates.
@@ -96,7 +96,7 @@ func (c *hostKeyCheck) algorithms() []string {
 	return algos
 }
 
-// inOrder are the algorithms of those that may be asked for, best first.
+// inOrder returns the algorithms of those that may be asked for, best first.
 func inOrder(wanted []string) []string {
 	var algos []string
 	for _, algo := range slices.Concat(hostCertAlgorithms, hostKeyAlgorithms) {
@@ -107,7 +107,7 @@ func inOrder(wanted []string) []string {
 	return algos
 }
 
-// knownKeys are the keys that known_hosts has for a name.
+// knownKeys returns the keys that known_hosts has for a name.
 func (c *hostKeyCheck) knownKeys(name string) []knownhosts.PublicKey {
 	if c.db == nil || name == "" {
 		return nil
@@ -115,7 +115,7 @@ func (c *hostKeyCheck) knownKeys(name string) []knownhosts.PublicKey {
 	return c.db.HostKeys(name)
 }
 
-// acceptedBefore are the keys that a new one has to be one of.
+// acceptedBefore returns the keys that a new one has to be one of.
 func (c *hostKeyCheck) acceptedBefore() []ssh.PublicKey {
 	if !c.accept || len(c.pins) > 0 {
 		return nil
@@ -215,7 +215,7 @@ func describe(key ssh.PublicKey) string {
 	return key.Type() + " " + ssh.FingerprintSHA256(key)
 }
 
-// marshalKey is the authorized_keys form without comment: "ssh-ed25519 AAAA…".
+// marshalKey returns the authorized_keys form without comment: "ssh-ed25519 AAAA…".
 func marshalKey(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }

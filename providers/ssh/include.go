@@ -65,7 +65,7 @@ func (c *configCheck) include(pattern string, depth int) error {
 	return nil
 }
 
-// included are the patterns of the files that a line includes, as the parser makes them of
+// included returns the patterns of the files that a line includes, as the parser makes them of
 // it. system is whether the line is one of the machine's own configuration.
 func included(line string, system bool) []string {
 	line = strings.TrimLeft(line, " \t\r")
@@ -92,7 +92,7 @@ func included(line string, system bool) []string {
 	return out
 }
 
-// homeFolder is where the parser looks for what is included.
+// homeFolder returns where the parser looks for what is included.
 func homeFolder() string {
 	if u, err := user.Current(); err == nil {
 		return u.HomeDir

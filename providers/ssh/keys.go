@@ -183,7 +183,7 @@ type lazySigner struct {
 
 func (s *lazySigner) PublicKey() ssh.PublicKey { return s.public }
 
-// Algorithms are those the key may sign with: all of its type but ssh-rsa (SHA-1).
+// Algorithms returns those the key may sign with: all of its type but ssh-rsa (SHA-1).
 func (s *lazySigner) Algorithms() []string {
 	public := s.public
 	if cert, ok := public.(*ssh.Certificate); ok {

@@ -42,7 +42,7 @@ func newProxy(t testing.TB, addr string, toClient, toServer int64, then proxyEnd
 	return p
 }
 
-// Port is the port that the proxy listens on.
+// Port returns the port that the proxy listens on.
 func (p *proxy) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
 // Freeze lets nothing through any more, and closes nothing.

@@ -33,7 +33,7 @@ type Operator struct {
 	GlobalKnownHosts []string
 }
 
-// CurrentOperator is the account that kubewright runs in.
+// CurrentOperator returns the account that kubewright runs in.
 func CurrentOperator() Operator {
 	o := Operator{
 		Agent:            os.Getenv("SSH_AUTH_SOCK"),

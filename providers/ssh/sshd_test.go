@@ -62,10 +62,10 @@ func startSSHD(t testing.TB, authorized xssh.PublicKey, lines ...string) *sshd {
 	return s
 }
 
-// Port is the port that the server listens on.
+// Port returns the port that the server listens on.
 func (s *sshd) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Log is what the server has said so far.
+// Log returns what the server has said so far.
 func (s *sshd) Log() string {
 	b, err := os.ReadFile(s.log.Name())
 	if err != nil {

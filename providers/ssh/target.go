@@ -96,7 +96,7 @@ func (t Timeouts) withDefaults() Timeouts {
 	return t
 }
 
-// hostPort is the address to dial, and the name under which host keys are known.
+// hostPort returns the address to dial, and the name under which host keys are known.
 func (t Target) hostPort() string {
 	port := t.Port
 	if port == 0 {
@@ -105,7 +105,7 @@ func (t Target) hostPort() string {
 	return net.JoinHostPort(t.Address, strconv.Itoa(port))
 }
 
-// knownAs is the name:port to look up in known_hosts. An alias stands without
+// knownAs returns the name:port to look up in known_hosts. An alias stands without
 // its port there, which is how port 22 is written (ssh_config(5), HostKeyAlias).
 func (t Target) knownAs() string {
 	if t.HostKeyAlias != "" {
@@ -114,7 +114,7 @@ func (t Target) knownAs() string {
 	return t.hostPort()
 }
 
-// knownOnAnyPort is the name by which known_hosts may know the host although it stands
+// knownOnAnyPort returns the name by which known_hosts may know the host although it stands
 // without the port there, as ssh looks for it next; "" where that is no other one.
 func (t Target) knownOnAnyPort() string {
 	plain := net.JoinHostPort(t.Address, strconv.Itoa(defaultPort))

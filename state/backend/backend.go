@@ -56,7 +56,7 @@ type Backend interface {
 	ForceUnlock(ctx context.Context, id string) error
 }
 
-// Ending is a context for ending what a call has taken that was given up, or got no
+// Ending returns a context for ending what a call has taken that was given up, or got no
 // answer: it does not end with that call, and waits for a few seconds.
 func Ending(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

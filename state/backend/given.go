@@ -45,7 +45,7 @@ func Origin(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), Port(u))
 }
 
-// Port is the port of an address, or its scheme's.
+// Port returns the port of an address, or its scheme's.
 func Port(u *url.URL) string {
 	switch {
 	case u.Port() != "":

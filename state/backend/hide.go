@@ -30,7 +30,7 @@ type hidden struct {
 func (h *hidden) Error() string { return h.text }
 func (h *hidden) Unwrap() error { return h.err }
 
-// ProxySecrets are the passwords of the proxies that the environment names: the
+// ProxySecrets returns the passwords of the proxies that the environment names: the
 // libraries read them there, and a proxy may send them back.
 func ProxySecrets() []string {
 	var out []string
@@ -40,7 +40,7 @@ func ProxySecrets() []string {
 	return out
 }
 
-// LoginSecrets are what must not be shown of an address with user and password in
+// LoginSecrets returns what must not be shown of an address with user and password in
 // it, also of one that cannot be parsed: the password as it is written and as it is
 // meant, and both together as they are sent.
 func LoginSecrets(address string) []string {
@@ -62,7 +62,7 @@ func unescaped(text string) string {
 	return text
 }
 
-// BasicSecrets are what must not be shown of a user and a password: the password,
+// BasicSecrets returns what must not be shown of a user and a password: the password,
 // and both together as they are sent.
 func BasicSecrets(user, password string) []string {
 	if password == "" {

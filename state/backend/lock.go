@@ -30,12 +30,12 @@ type LockInfo struct {
 	File string `json:"file,omitempty"`
 	// Renewed is the holder's last sign of life; zero where the backend keeps none.
 	Renewed time.Time `json:"renewed,omitzero"`
-	// Certain tells that the lock ends with its holder's process or connection: that
+	// Certain reports whether the lock ends with its holder's process or connection: that
 	// it is held says that the holder is there.
 	Certain bool `json:"-"`
 }
 
-// String is the holder in one line: apply of ann@laptop (pid 4711, since …, run b71e).
+// String returns the holder in one line: apply of ann@laptop (pid 4711, since …, run b71e).
 func (i LockInfo) String() string {
 	if i.ID == "" {
 		return "another kubewright"
@@ -55,7 +55,7 @@ type LockedError struct {
 	Info LockInfo
 	// Waited is how long the lock was tried.
 	Waited time.Duration
-	// Remote tells that the lock is not a file of this machine: it can outlive its holder.
+	// Remote reports whether the lock is not a file of this machine: it can outlive its holder.
 	Remote bool
 }
 

@@ -19,7 +19,7 @@ func (o *Own) Set(id string) {
 	o.id = id
 }
 
-// ID is that of the run, or empty.
+// ID returns that of the run, or empty.
 func (o *Own) ID() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,7 +16,7 @@ func (s Settings) Bool(name string) bool {
 	return on
 }
 
-// Int is a setting that is a whole number.
+// Int returns a setting that is a whole number.
 func (s Settings) Int(name string) (int, error) {
 	n, err := strconv.Atoi(cmp.Or(s[name], "0"))
 	if err != nil {

@@ -21,7 +21,7 @@ func New[In comparable, Out any](f func(In) Out) Cache[In, Out] {
 	return Cache[In, Out]{lru.New(size), f}
 }
 
-// Of is the function's result.
+// Of returns the function's result.
 func (c Cache[In, Out]) Of(in In) Out {
 	if out, ok := c.made.Get(in); ok {
 		return out.(Out)

@@ -38,7 +38,7 @@ type Codec struct {
 	identities []age.Identity
 	// failed is why the identities could not be read, once that was tried.
 	failed error
-	// sealed tells that something was decrypted: it is not written plain then.
+	// sealed reports whether something was decrypted: it is not written plain then.
 	sealed bool
 }
 
@@ -53,13 +53,13 @@ func New(o Options) (*Codec, error) {
 	return c, err
 }
 
-// Encrypts tells that what is written is encrypted.
+// Encrypts reports whether what is written is encrypted.
 func (c *Codec) Encrypts() bool { return len(c.recipients) > 0 }
 
 // header is how an encrypted file begins.
 const header = "-----BEGIN AGE ENCRYPTED FILE-----"
 
-// Sealed tells that bytes are encrypted.
+// Sealed reports whether bytes are encrypted.
 func Sealed(b []byte) bool { return bytes.HasPrefix(b, []byte(header)) }
 
 // Seal implements state.Codec.
@@ -119,7 +119,7 @@ func (c *Codec) Open(kept []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// known are the identities, read once.
+// known returns the identities, read once.
 func (c *Codec) known() ([]age.Identity, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

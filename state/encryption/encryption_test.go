@@ -41,7 +41,7 @@ func ageKey(t *testing.T) (public, secret string) {
 	return id.Recipient().String(), id.String()
 }
 
-// sshKey is an SSH key.
+// sshKey returns an SSH key.
 func sshKey(t *testing.T) (public, secret string) {
 	t.Helper()
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
@@ -59,7 +59,7 @@ func sshKey(t *testing.T) (public, secret string) {
 	return string(ssh.MarshalAuthorizedKey(sshPub)), string(pem.EncodeToMemory(block))
 }
 
-// protectedKey is an SSH key with the passphrase "open sesame". It was made with
+// protectedKey returns an SSH key with the passphrase "open sesame". It was made with
 // one round of bcrypt (ssh-keygen -a 1): the usual number takes seconds under the
 // race detector.
 func protectedKey(t *testing.T) (public, secret string) {
@@ -74,7 +74,7 @@ func protectedKey(t *testing.T) (public, secret string) {
 	return public, secret
 }
 
-// oldKey is a protected SSH key in the form of before OpenSSH 7.8, whose public half
+// oldKey returns a protected SSH key in the form of before OpenSSH 7.8, whose public half
 // nobody can read without the passphrase.
 func oldKey(t *testing.T) string {
 	t.Helper()

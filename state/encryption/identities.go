@@ -40,7 +40,7 @@ func readIdentities(files []string, passphrase func(file string) ([]byte, error)
 	return out, nil
 }
 
-// named is a file for an error. What is no file but the secret itself is not repeated.
+// named returns a file for an error. What is no file but the secret itself is not repeated.
 func named(file string) string {
 	if strings.Contains(strings.ToUpper(file), "AGE-SECRET-KEY-") {
 		return "that was given (it is the secret itself, which others can see in arguments and environment, and the name of a file is wanted)"

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
-// text is a kubeconfig with further JSON in its four places.
+// text returns a kubeconfig with further JSON in its four places.
 func text(file, cluster, user, context string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c"%s, "preferences": {}, "extensions": null,
 		"clusters": [{"name": "k", "cluster": {"server": "https://api.example.com:6443", "certificate-authority-data": "Y2E=", "insecure-skip-tls-verify": false%s}}],

@@ -23,7 +23,7 @@ func IsStream(path string) bool {
 
 const terminal = "/dev/tty"
 
-// descriptor is the number in the name of an open descriptor.
+// descriptor returns the number in the name of an open descriptor.
 func descriptor(path string) (int, bool) {
 	switch path {
 	case "/dev/stdin":

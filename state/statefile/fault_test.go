@@ -13,7 +13,7 @@ const memPath = "/c/kubewright.state.json"
 
 var memPaths = NewPaths(memPath)
 
-// sample is a state with something of everything in it.
+// sample returns a state with something of everything in it.
 func sample() *state.State {
 	address, err := state.ParseAddress(`node.cp["cp1"]/certs/file:/etc/kubernetes/pki/ca.crt`)
 	if err != nil {
@@ -60,7 +60,7 @@ func wantState(t *testing.T, m *memFS, serials ...int64) int64 {
 	return 0
 }
 
-// written is a disk with a state of the serial on it.
+// written returns a disk with a state of the serial on it.
 func written(t *testing.T, serial int64) (*memFS, *state.State) {
 	t.Helper()
 	m, st := newMemFS(), sample()
@@ -138,7 +138,7 @@ func TestWriteCrashesAtEveryCall(t *testing.T) {
 	}
 }
 
-// entry is the i-th entry that a test appends.
+// entry returns the i-th entry that a test appends.
 func entry(i int) state.Entry {
 	return state.Entry{Kind: state.EntryBegin, Step: fmt.Sprintf("node.n/p%d", i), Op: new(0)}
 }
@@ -263,7 +263,7 @@ func saveOn(m *memFS, st *state.State, j *Journal) error {
 	return Save(on(m), st, j)
 }
 
-// on are the names on a disk in memory.
+// on returns the names on a disk in memory.
 func on(m *memFS) Paths {
 	p := memPaths
 	p.FS = m

@@ -22,7 +22,7 @@ func Read(p Paths) (*state.State, error) {
 	return st, err
 }
 
-// decode is a state as it was written.
+// decode returns a state as it was written.
 func (m medium) decode(kept []byte) (*state.State, error) {
 	b, err := m.unseal(kept)
 	if err != nil {

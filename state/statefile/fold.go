@@ -25,7 +25,7 @@ func Fold(st *state.State, entries []state.Entry) (*state.State, error) {
 	return f.finish(), nil
 }
 
-// contained is how many of the entries a state contains. It is written with all that a
+// contained returns how many of the entries a state contains. It is written with all that a
 // journal has, and that is emptied next: a state that knows a run knows all of it, and by
 // a look at the hosts more than that.
 func contained(st *state.State, entries []state.Entry) int {
@@ -100,7 +100,7 @@ func (f *folder) apply(e state.Entry) error {
 	return nil
 }
 
-// last is the entry of the history that a journal goes on with; nil before the first.
+// last returns the entry of the history that a journal goes on with; nil before the first.
 func (f *folder) last() *state.Apply {
 	if n := len(f.state.Applies); n > 0 {
 		return &f.state.Applies[n-1]

@@ -126,7 +126,7 @@ func decodeFormat(b []byte, current int64, upgrades []func(document) error) (*st
 	return typed(content.Bytes())
 }
 
-// asWritten is the canonical content of a file of this format that nobody but
+// asWritten returns the canonical content of a file of this format that nobody but
 // encode has written. It is nil of any other, which has to be taken apart before its
 // digest can be compared. With a big state this saves most of the time.
 func asWritten(b []byte, format int64) []byte {
@@ -142,7 +142,7 @@ func asWritten(b []byte, format int64) []byte {
 	return content
 }
 
-// contentOf is the canonical content of a file that encode wrote: of what stands before
+// contentOf returns the canonical content of a file that encode wrote: of what stands before
 // its digest, and after it.
 func contentOf(before, after []byte) []byte {
 	content := make([]byte, 0, len(before)+len(after))
@@ -164,7 +164,7 @@ func compact(out, indented []byte) []byte {
 	return out
 }
 
-// keyOf is the key that a line begins with, in its quotes; nil when none does.
+// keyOf returns the key that a line begins with, in its quotes; nil when none does.
 func keyOf(line []byte) []byte {
 	if !bytes.HasPrefix(line, []byte(`"`)) {
 		return nil

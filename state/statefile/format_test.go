@@ -153,7 +153,7 @@ func TestReindentedIsNotEdited(t *testing.T) {
 	}
 }
 
-// resealed is a file changed by somebody who knows how to make the digest.
+// resealed returns a file changed by somebody who knows how to make the digest.
 func resealed(t *testing.T, change func(document)) []byte {
 	t.Helper()
 	doc, err := parse(encoded(t, sample()))
@@ -245,7 +245,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// redigested is a document with the digest that belongs to its content.
+// redigested returns a document with the digest that belongs to its content.
 func redigested(b []byte) []byte {
 	doc, err := parse(b)
 	if err != nil || doc == nil {
@@ -259,7 +259,7 @@ func redigested(b []byte) []byte {
 	return out
 }
 
-// canonicalText is what canonical writes.
+// canonicalText returns what canonical writes.
 func canonicalText(doc document, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	err := canonical(&b, doc, indent)

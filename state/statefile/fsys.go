@@ -35,7 +35,7 @@ type File interface {
 	Close() error
 }
 
-// OS is the file system of this machine.
+// OS returns the file system of this machine.
 func OS() FS { return disk{} }
 
 // disk is the file system of this machine.

@@ -196,7 +196,7 @@ func (s *Store) ForceUnlock(ctx context.Context, id string) error {
 	return s.backend.ForceUnlock(ctx, id)
 }
 
-// Held is the lock that Lock took; nil before and after.
+// Held returns the lock that Lock took; nil before and after.
 func (s *Store) Held() *Held { return s.held }
 
 // Left says whose run held the folder's lock before, and ended without giving it back.
@@ -206,7 +206,7 @@ func (h *Held) Left() LockInfo { return h.local.Left() }
 // about what that run left behind.
 func (h *Held) PassOn() { h.passOn = true }
 
-// Locked tells that the backend holds a lock of this run. Some have none.
+// Locked reports whether the backend holds a lock of this run. Some have none.
 func (h *Held) Locked() bool { return h.remote != nil }
 
 // Unlock gives the lock back.

@@ -57,7 +57,7 @@ func (p *pulse) seen() []time.Duration {
 	return slices.Clone(p.signs)
 }
 
-// beats are the first signs of a holder that does nothing but hold.
+// beats returns the first signs of a holder that does nothing but hold.
 func beats(n int) []time.Duration {
 	out := make([]time.Duration, n)
 	for i := range out {
@@ -241,7 +241,7 @@ func (l *late) Release(context.Context) error {
 	return nil
 }
 
-// run is one of this folder's, by name.
+// run returns one of this folder's, by name.
 func run(id string) backend.LockInfo {
 	i := info
 	i.ID = id

@@ -110,7 +110,7 @@ func (j *Journal) refused(op string, err error) error {
 	return e
 }
 
-// Entries are those that the journal held when it was opened: of a run that
+// Entries returns those that the journal held when it was opened: of a run that
 // did not come to its end. It is empty after Reset.
 func (j *Journal) Entries() []state.Entry { return slices.Clone(j.entries) }
 

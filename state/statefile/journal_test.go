@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// journalBytes is a journal with a run and n entries.
+// journalBytes returns a journal with a run and n entries.
 func journalBytes(t testing.TB, n int) []byte {
 	t.Helper()
 	m := newMemFS()
@@ -182,7 +182,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// rechecked is a journal with the checksums that belong to its lines.
+// rechecked returns a journal with the checksums that belong to its lines.
 func rechecked(b []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(b) {

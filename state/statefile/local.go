@@ -27,10 +27,10 @@ type Local struct {
 
 var _ backend.Backend = (*Local)(nil)
 
-// NewLocal is the backend of the file p.State.
+// NewLocal returns the backend of the file p.State.
 func NewLocal(p Paths) *Local { return &Local{paths: p} }
 
-// String is the file's name.
+// String returns the file's name.
 func (l *Local) String() string { return l.paths.State }
 
 // Read implements backend.Backend.

@@ -41,7 +41,7 @@ type record struct {
 	Before []string `json:"before,omitempty"`
 }
 
-// runs are all that may have left a lock in the backend.
+// runs returns all that may have left a lock in the backend.
 func (r record) runs() []string {
 	if r.ID == "" {
 		return r.Before

@@ -142,7 +142,7 @@ func TestLockThatIsEndedMeanwhile(t *testing.T) {
 	}
 }
 
-// opened is how often this process has a file open.
+// opened returns how often this process has a file open.
 func opened(t *testing.T, path string) int {
 	t.Helper()
 	const mine = "/proc/self/fd"

@@ -13,7 +13,7 @@ type medium struct {
 	codec state.Codec
 }
 
-// unseal is what seal was given. Its errors are an *Error without path; one that a
+// unseal returns what seal was given. Its errors are an *Error without path; one that a
 // remedy is known of has it.
 func (m medium) unseal(kept []byte) ([]byte, error) {
 	if m.codec == nil {
@@ -30,7 +30,7 @@ func (m medium) unseal(kept []byte) ([]byte, error) {
 	return nil, damaged("it is encrypted, and was cut or changed since it was written", err)
 }
 
-// seal is how bytes are written.
+// seal returns how bytes are written.
 func (m medium) seal(plain []byte) ([]byte, error) {
 	if m.codec == nil {
 		return plain, nil
@@ -63,7 +63,7 @@ func (m medium) sealReadable(plain []byte) ([]byte, error) {
 	return kept, err
 }
 
-// reseal is a file as it would be written by now.
+// reseal returns a file as it would be written by now.
 func (m medium) reseal(kept []byte) ([]byte, error) {
 	if m.codec == nil {
 		return kept, nil

@@ -48,7 +48,7 @@ func (m *memFS) call(op, name string) error {
 	return nil
 }
 
-// reboot is the disk after a power cut. Without lucky nothing survives that
+// reboot returns the disk after a power cut. Without lucky nothing survives that
 // was not synced; with it, folders survive as they were seen, as they may
 // before a sync of theirs, and contents still do not.
 func (m *memFS) reboot(lucky bool) *memFS {

@@ -14,10 +14,10 @@ import (
 type Copied struct {
 	// State is what is at the new place now; nil when neither place has a state.
 	State *state.State
-	// Done tells that something was copied. It was not where the new place had the
+	// Done reports whether something was copied. It was not where the new place had the
 	// same already, or the old one nothing.
 	Done bool
-	// Sealed tells that it is encrypted at the new place, and is not at the old one.
+	// Sealed reports whether it is encrypted at the new place, and is not at the old one.
 	Sealed bool
 }
 
@@ -68,7 +68,7 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
 	return Copied{State: st, Done: true, Sealed: sealed}, nil
 }
 
-// sealed is a state of another place as this one keeps it: encrypted, where this
+// sealed returns a state of another place as this one keeps it: encrypted, where this
 // one encrypts and that did not, and otherwise as it was.
 func (s *Store) sealed(st *state.State, data []byte) ([]byte, bool, error) {
 	c, ok := s.Codec.(interface{ Encrypts() bool })

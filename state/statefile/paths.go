@@ -47,10 +47,10 @@ func NewPaths(statePath string) Paths {
 	return Paths{State: statePath, Journal: statePath + ".journal", Lock: statePath + ".lock", Errored: statePath + ".errored", Snapshots: statePath + ".snapshots"}
 }
 
-// DirPaths are the default names in a configuration folder.
+// DirPaths returns the default names in a configuration folder.
 func DirPaths(dir string) Paths { return NewPaths(filepath.Join(dir, DefaultName)) }
 
-// Backup is the name under which the state with the serial is kept.
+// Backup returns the name under which the state with the serial is kept.
 func (p Paths) Backup(serial int64) string {
 	return p.State + ".backup." + strconv.FormatInt(serial, 10)
 }

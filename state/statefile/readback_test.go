@@ -47,7 +47,7 @@ func (c *careless) Write(_ context.Context, _ *backend.Object, next backend.Obje
 	return nil
 }
 
-// begun is a state with a journal of one more run, at a place.
+// begun returns a state with a journal of one more run, at a place.
 func begun(t *testing.T, c *careless) (*statefile.Store, *state.State, *statefile.Journal) {
 	t.Helper()
 	s := statefile.NewStore(statefile.DirPaths(t.TempDir()), c)
@@ -74,7 +74,7 @@ func begun(t *testing.T, c *careless) (*statefile.Store, *state.State, *statefil
 	return s, loaded.State, j
 }
 
-// other is a state of another run, as it is kept.
+// other returns a state of another run, as it is kept.
 func other(lineage string, serial int64) []byte {
 	b, err := statefile.Encode(&state.State{FormatVersion: state.FormatVersion, Lineage: lineage, Serial: serial})
 	if err != nil {

@@ -45,7 +45,7 @@ func (a agent) codec(t testing.TB, recipients ...agent) *encryption.Codec {
 	return c
 }
 
-// sealedOn are the names on a disk in memory whose files are encrypted.
+// sealedOn returns the names on a disk in memory whose files are encrypted.
 func sealedOn(m *memFS, c state.Codec) Paths {
 	p := on(m)
 	p.Codec = c
@@ -84,7 +84,7 @@ func TestSealedStateCrashes(t *testing.T) {
 	}
 }
 
-// sealedJournal is an encrypted journal of n entries.
+// sealedJournal returns an encrypted journal of n entries.
 func sealedJournal(t testing.TB, c state.Codec, n int) []byte {
 	t.Helper()
 	m := newMemFS()

@@ -25,7 +25,7 @@ type Store struct {
 	known     bool
 }
 
-// NewStore is a store with a backend; nil stands for the file p.State.
+// NewStore returns a store with a backend; nil stands for the file p.State.
 func NewStore(p Paths, b backend.Backend) *Store {
 	if b == nil {
 		return &Store{Paths: p, backend: NewLocal(p), local: true}
@@ -33,13 +33,13 @@ func NewStore(p Paths, b backend.Backend) *Store {
 	return &Store{Paths: p, backend: b}
 }
 
-// Local tells that the state is a file of this machine.
+// Local reports whether the state is a file of this machine.
 func (s *Store) Local() bool { return s.local }
 
-// Backend is the place that keeps the state.
+// Backend returns the place that keeps the state.
 func (s *Store) Backend() backend.Backend { return s.backend }
 
-// Place is where the state is, for people.
+// Place returns where the state is, for people.
 func (s *Store) Place() string { return s.backend.String() }
 
 // Load reads the state and folds this machine's journal into it. It writes
@@ -86,7 +86,7 @@ func (s *Store) fold(st *state.State) (Loaded, error) {
 	return Loaded{State: folded, Recovered: entries}, err
 }
 
-// overtaken tells that the state was written, by a run that is not among the
+// overtaken reports whether the state was written, by a run that is not among the
 // entries, after the runs that are had begun with it; or that there is none, and
 // they had begun with one: without it they are a fragment.
 func overtaken(st *state.State, entries []state.Entry) bool {
@@ -190,7 +190,7 @@ func (s *Store) write(ctx context.Context, st *state.State) ([]byte, error) {
 	return b, nil
 }
 
-// encoded is a state as it is kept.
+// encoded returns a state as it is kept.
 func (s *Store) encoded(st *state.State) ([]byte, error) {
 	b, err := encode(st)
 	if err == nil {

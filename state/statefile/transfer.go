@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Encode is a state as a file that nobody encrypts, with its digest.
+// Encode returns a state as a file that nobody encrypts, with its digest.
 func Encode(st *state.State) ([]byte, error) { return encode(st) }
 
 // Decode reads a state from bytes that came from elsewhere, encrypted or not; name

@@ -71,7 +71,7 @@ func planted(files map[string]string) func(string, []section) []section {
 	}
 }
 
-// quoted is a path as scripts have it.
+// quoted returns a path as scripts have it.
 func quoted(path string) string { return " '" + path + "'" }
 
 // reads are the calls of a script that send something of files: what they send, and the
@@ -143,7 +143,7 @@ func uproot(answer []section, path string) []section {
 	return out
 }
 
-// without is a text without its lines that end like this.
+// without returns a text without its lines that end like this.
 func without(text, end string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -154,7 +154,7 @@ func without(text, end string) string {
 	return b.String()
 }
 
-// sent is the text of a section with a file more.
+// sent returns the text of a section with a file more.
 func sent(kind, text, path, content string) string {
 	switch kind {
 	case "contents":

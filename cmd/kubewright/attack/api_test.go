@@ -144,7 +144,7 @@ func (p *controlPlane) forward(a *arena, ca *authority) func(ssh.NewChannel) {
 	}
 }
 
-// lists answers as an API server does that has objects of the kinds that plan reads: form
+// lists returns as an API server does that has objects of the kinds that plan reads: form
 // is one of them, repeated up to a size in bytes; more is the rest of the list's metadata.
 func lists(form string, size int, more string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +169,7 @@ func lists(form string, size int, more string) http.HandlerFunc {
 	}
 }
 
-// onAPI is an attack by the API of a hostile control plane at plan. It holds where the
+// onAPI returns an attack by the API of a hostile control plane at plan. It holds where the
 // API was asked, and the command ends with an error.
 func onAPI(name string, api http.HandlerFunc) attack {
 	return attack{name: name, run: func(a *arena) {
@@ -182,7 +182,7 @@ func onAPI(name string, api http.HandlerFunc) attack {
 	}}
 }
 
-// onOperator is an attack by what a control plane's admin.conf has beside what it has to
+// onOperator returns an attack by what a control plane's admin.conf has beside what it has to
 // have. line gets the path of a marker. It holds where nothing of it is followed, neither
 // by plan, nor in the kubeconfig that the operator gets.
 func onOperator(name string, p func(marker string) *controlPlane) attack {

@@ -93,7 +93,7 @@ func (a *arena) must(err error) {
 	}
 }
 
-// path is a file of the working folder.
+// path returns a file of the working folder.
 func (a *arena) path(name string) string { return filepath.Join(a.dir, name) }
 
 // write writes a file of the working folder.
@@ -124,7 +124,7 @@ func (a *arena) victim(name string) string {
 	return path
 }
 
-// marker is a path where a file appears once an attacker's command has run.
+// marker returns a path where a file appears once an attacker's command has run.
 func (a *arena) marker() string {
 	path := filepath.Join(a.outside, "marker")
 	a.Cleanup(func() {
@@ -143,7 +143,7 @@ type outcome struct {
 	ended bool
 }
 
-// text is all of the output, with its lines joined.
+// text returns all of the output, with its lines joined.
 func (o outcome) text() string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
 
 // raw are bytes that move a terminal's cursor, colour it, or turn its text around.
@@ -219,7 +219,7 @@ func (a *arena) measure(cmd *exec.Cmd) {
 	}
 }
 
-// peakOf is the file where a command writes how much memory it has had.
+// peakOf returns the file where a command writes how much memory it has had.
 func peakOf(cmd *exec.Cmd) string {
 	for _, v := range cmd.Env {
 		if file, ok := strings.CutPrefix(v, peakVariable+"="); ok {

@@ -83,7 +83,7 @@ func (y *tally) count(area string, change func(*score)) {
 	change(y.scores[area])
 }
 
-// lines are the areas that were attacked, each with its figures.
+// lines returns the areas that were attacked, each with its figures.
 func (y *tally) lines() []string {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -118,7 +118,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// system is what the command works with as a process of its own. What it does to simulated
+// system returns what the command works with as a process of its own. What it does to simulated
 // hosts is done when it is killed, as on real ones.
 func system() *cli.Env {
 	env := cli.System(os.Args[1:])

@@ -71,7 +71,7 @@ func (a *arena) kept(k *keeper) {
 		"/lock\"\n    unlock_address = \""+server.URL+"/lock\"\n  }\n}\n"+simulated)
 }
 
-// lost is an attack on what apply writes. It holds where apply ends with an error.
+// lost returns an attack on what apply writes. It holds where apply ends with an error.
 func lost(name string, k *keeper) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.kept(k)
@@ -79,7 +79,7 @@ func lost(name string, k *keeper) attack {
 	}}
 }
 
-// unreadable is a state that plan must refuse.
+// unreadable returns a state that plan must refuse.
 func unreadable(name string, k *keeper) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.kept(k)
@@ -87,7 +87,7 @@ func unreadable(name string, k *keeper) attack {
 	}}
 }
 
-// redirected answers requests by sending the client to another server, which keeps the state.
+// redirected returns requests by sending the client to another server, which keeps the state.
 func redirected(code int, methods ...string) *keeper {
 	other := &keeper{}
 	var once sync.Once

@@ -26,7 +26,7 @@ node "cp" {
 }
 `
 
-// value is a configuration that evaluates an expression.
+// value returns a configuration that evaluates an expression.
 func value(expression string) string {
 	return simulated + "output \"o\" {\n  value = " + expression + "\n}\n"
 }
@@ -43,7 +43,7 @@ func doubling(n int, first, form string) string {
 	return b.String()
 }
 
-// bomb is a configuration that is small and asks for more than a machine has. The attack
+// bomb returns a configuration that is small and asks for more than a machine has. The attack
 // holds where plan ends in time, whether it accepts the configuration or not.
 func bomb(name, text string) attack {
 	return attack{name: name, run: func(a *arena) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// damaged is an attack that changes one file of a founded folder. It holds where plan
+// damaged returns an attack that changes one file of a founded folder. It holds where plan
 // refuses the folder, or still finds that nothing differs.
 func damaged(name, file string, change func(string) string) attack {
 	return attack{name: name, run: func(a *arena) {

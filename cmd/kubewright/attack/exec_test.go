@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// kubeconfigWith is a kubeconfig of which a user and a cluster have these further lines.
+// kubeconfigWith returns a kubeconfig of which a user and a cluster have these further lines.
 func kubeconfigWith(user, cluster string) string {
 	return `apiVersion: v1
 kind: Config
@@ -28,7 +28,7 @@ users:
     ` + user + "\n"
 }
 
-// executes are the lines of a user in a kubeconfig that run a command.
+// executes returns the lines of a user in a kubeconfig that run a command.
 func executes(marker string) string {
 	return fmt.Sprintf(`exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: ["-c", "id >> '%s'"], interactiveMode: Never}`, marker)
 }

@@ -108,7 +108,7 @@ func (a *arena) known() known {
 	return k
 }
 
-// tokens are the numbers of runs that the state and the hosts but the hostile one hold.
+// tokens returns the numbers of runs that the state and the hosts but the hostile one hold.
 func (a *arena) tokens() []json.Number {
 	a.Helper()
 	var state struct {
@@ -150,21 +150,21 @@ const (
 	tokenPath = "/var/lib/kubewright/token"
 )
 
-// tokenLie is a host that reports a number of a run, with its right mark.
+// tokenLie returns a host that reports a number of a run, with its right mark.
 func tokenLie(name, token string) lie {
 	return lie{name: name, files: func(k known) map[string]string {
 		return map[string]string{tokenPath: strings.ReplaceAll(token, "LINEAGE", k.lineage), marksPath: marksText(k.marks, nil)}
 	}}
 }
 
-// markLie is a host whose mark differs from the right one.
+// markLie returns a host whose mark differs from the right one.
 func markLie(name string, change map[string]any) lie {
 	return lie{name: name, files: func(k known) map[string]string {
 		return map[string]string{tokenPath: "1 " + k.lineage + "\n", marksPath: marksText(k.marks, change)}
 	}}
 }
 
-// rawMark is a host whose mark is a text.
+// rawMark returns a host whose mark is a text.
 func rawMark(name, text string) lie {
 	return lie{name: name, files: func(k known) map[string]string {
 		return map[string]string{tokenPath: "1 " + k.lineage + "\n", marksPath: text}
@@ -196,7 +196,7 @@ func marksText(marks, change map[string]any) string {
 	return string(b) + "\n"
 }
 
-// lies are what one compromised worker can say of itself to keep the rest from being managed.
+// lies returns what one compromised worker can say of itself to keep the rest from being managed.
 func lies() []lie {
 	return []lie{
 		tokenLie("run 2^63-2", "9223372036854775806 LINEAGE\n"),

@@ -65,7 +65,7 @@ func (a *arena) configure(text string, h *hostile) {
 // noise is text that a terminal or a CI service would act on.
 const noise = "\x1b[2J\x1b]0;owned\x07\x1b]52;c;ZXZpbA==\x07evil\u202e\n::error::x\n  ::stop-commands::x\n##[error]x\n##vso[task.setvariable variable=x]y\n<script>alert(1)</script>\n"
 
-// onHost is an attack by a host at plan. It holds where the command ends with an error
+// onHost returns an attack by a host at plan. It holds where the command ends with an error
 // that names the node and has the texts.
 func onHost(name string, h *hostile, texts ...string) attack {
 	return attack{name: name, run: func(a *arena) {
@@ -74,7 +74,7 @@ func onHost(name string, h *hostile, texts ...string) attack {
 	}}
 }
 
-// endured is an attack by a host at plan that need not be noticed: the command ends, and
+// endured returns an attack by a host at plan that need not be noticed: the command ends, and
 // prints nothing of what the host has sent.
 func endured(name string, h *hostile) attack {
 	return attack{name: name, run: func(a *arena) {

@@ -12,7 +12,7 @@ import (
 // otherKey is a host key that is not the host's.
 const otherKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 
-// impostor is an attack by who answers in the place of a host. known is what the operator's
+// impostor returns an attack by who answers in the place of a host. known is what the operator's
 // known_hosts has: KEY stands for the impostor's key, PORT for its port. It holds where
 // nothing is sent there.
 func impostor(name, known string, crypto ssh.Config) attack {

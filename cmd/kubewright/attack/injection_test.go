@@ -64,7 +64,7 @@ var slots = []slot{
 	{"connection's user", inConnection, `user = "%s"`},
 }
 
-// with is a configuration of which a slot has a text. What the slot sets is not set twice.
+// with returns a configuration of which a slot has a text. What the slot sets is not set twice.
 func (s slot) with(text string) string {
 	lines := strings.ReplaceAll(s.lines, "%s", text)
 	of := func(block string, defaults ...string) string {
@@ -152,7 +152,7 @@ func (a *arena) injected(payload string, o outcome) {
 // heredoc begins a text of several lines in a plan.
 var heredoc = regexp.MustCompile(`<<-?([A-Za-z_0-9]+)`)
 
-// outsideHeredocs is a plan without its texts of several lines.
+// outsideHeredocs returns a plan without its texts of several lines.
 func outsideHeredocs(plan string) string {
 	var b strings.Builder
 	end := ""

@@ -31,7 +31,7 @@ var traps = []trap{
 	{"folder", func(_ *arena, path string) error { return os.Mkdir(path, 0o700) }},
 }
 
-// trapped is an attack that has put a trap in the place of a file of a founded folder.
+// trapped returns an attack that has put a trap in the place of a file of a founded folder.
 func trapped(t trap, file string, args ...string) attack {
 	return attack{name: fmt.Sprintf("%s as %s", t.name, file), run: func(a *arena) {
 		a.quickstart()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peak is the most memory that this process has had, in bytes.
+// peak returns the most memory that this process has had, in bytes.
 func peak() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

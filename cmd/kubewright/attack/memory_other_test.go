@@ -4,7 +4,7 @@ package attack
 
 import "syscall"
 
-// peak is the most memory that this process has had: BSDs count in KiB, macOS in bytes. The
+// peak returns the most memory that this process has had: BSDs count in KiB, macOS in bytes. The
 // smaller reading never fails wrongly.
 func peak() int64 {
 	var u syscall.Rusage

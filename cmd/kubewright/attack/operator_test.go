@@ -24,7 +24,7 @@ const shownText = "</pre></script><script>alert(1)</script><img src=x onerror=al
 // foreign are texts that no form of a plan may have as they are.
 var foreign = []string{"<script>alert", "<img src=x", "onerror=alert(1)>", "</pre></script>"}
 
-// asForm is an attack on who reads a plan. check is what else its form has to be.
+// asForm returns an attack on who reads a plan. check is what else its form has to be.
 func asForm(name string, args []string, check func(*arena, string)) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.write("main.hcl", slot{"", inCluster, "api_server {\n extra_env \"A\" { value = \"%s\" }\n arg \"audit-log-path\" { value = \"/a<script>alert(1)</script>\" }\n }"}.with(shownText)+

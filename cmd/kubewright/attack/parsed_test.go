@@ -27,7 +27,7 @@ import (
 // other text in its place.
 const saidWord = "zqwordqz"
 
-// produced is all that a saved plan does, as those read it who get it: the operations as
+// produced returns all that a saved plan does, as those read it who get it: the operations as
 // data, each file by what its format holds, each command by its words.
 func (a *arena) produced(file string) any {
 	a.Helper()
@@ -82,7 +82,7 @@ func (a *arena) understood(data any) any {
 	return data
 }
 
-// document is what a file holds.
+// document returns what a file holds.
 func (a *arena) document(name, text string) any {
 	a.Helper()
 	switch {
@@ -107,7 +107,7 @@ func (a *arena) document(name, text string) any {
 // character has a meaning but the quotes around the value.
 var assignment = regexp.MustCompile(`^([A-Z_]+)="([^"\\\n\r]*)"$`)
 
-// environment are the variables of an EnvironmentFile, each as the words that a unit's
+// environment returns the variables of an EnvironmentFile, each as the words that a unit's
 // $NAME makes of it.
 func (a *arena) environment(text string) any {
 	a.Helper()
@@ -142,7 +142,7 @@ func (*tap) DialContext(context.Context, string, string) (net.Conn, error) {
 
 func (*tap) Close() error { return nil }
 
-// sentFor is what a host gets for an operation: the words of each command, and what each
+// sentFor returns what a host gets for an operation: the words of each command, and what each
 // file holds. Operations of the API and of keys have none.
 func (a *arena) sentFor(op planner.Operation) any {
 	a.Helper()
@@ -170,7 +170,7 @@ func (a *arena) sentFor(op planner.Operation) any {
 // blockHead is the line before a block of what a host gets.
 var blockHead = regexp.MustCompile(`^kubewright-(?:script|frame) (\d+)\n`)
 
-// blocks are the scripts and frames of what a host gets.
+// blocks returns the scripts and frames of what a host gets.
 func (a *arena) blocks(sent []byte) []string {
 	a.Helper()
 	var out []string
@@ -192,7 +192,7 @@ func (a *arena) blocks(sent []byte) []string {
 // called are the functions that lines of a script begin with.
 var called = regexp.MustCompile(`(?m)^(kw_[a-z_]+)`)
 
-// words are the words of a script's calls, as the shell takes them apart. The digest of a
+// words returns the words of a script's calls, as the shell takes them apart. The digest of a
 // frame is its number.
 func (a *arena) words(script string, frames []string) any {
 	a.Helper()
@@ -251,7 +251,7 @@ func said(data any, text string) any {
 	return data
 }
 
-// differs is the first place in which two kinds of data are not the same, or "".
+// differs returns the first place in which two kinds of data are not the same, or "".
 func differs(place string, a, b any) string {
 	if reflect.DeepEqual(a, b) {
 		return ""

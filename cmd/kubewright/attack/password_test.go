@@ -29,7 +29,7 @@ exit 1`
 // prompts are texts that look like a prompt of sudo.
 const prompts = "[sudo] password for ann: \nPassword: \nsudo: a password is required\nsudo-rs: interactive authentication is required\n"
 
-// guarded is an attack by a host that wants to have the sudo password. times is how often
+// guarded returns an attack by a host that wants to have the sudo password. times is how often
 // it gets it in all, in two commands of the operator.
 func guarded(name string, h *hostile, times int) attack {
 	return attack{name: "sudo: " + name, run: func(a *arena) { a.guards(h, times) }}
@@ -58,7 +58,7 @@ func (a *arena) guards(h *hostile, times int) {
 	}
 }
 
-// asLogin is a host with a login user and programs that stand before the machine's.
+// asLogin returns a host with a login user and programs that stand before the machine's.
 func asLogin(sudo, complains string) *hostile {
 	return &hostile{complains: complains, programs: map[string]string{"id": loginUser, "sudo": sudo, "doas": "exit 1"}}
 }

@@ -206,7 +206,7 @@ func repeated(m pgproto3.BackendMessage) func(*pgproto3.Backend) {
 	}
 }
 
-// fromDatabase is an attack by a database. It holds where the command ends with an error.
+// fromDatabase returns an attack by a database. It holds where the command ends with an error.
 func fromDatabase(name, more string, d *database, args ...string) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.memory = 512 << 20
@@ -215,7 +215,7 @@ func fromDatabase(name, more string, d *database, args ...string) attack {
 	}}
 }
 
-// collects is an attack by a server that wants to have the operator's password.
+// collects returns an attack by a server that wants to have the operator's password.
 func collects(name, more string, env ...string) attack {
 	return attack{name: name, run: func(a *arena) {
 		d := &database{}
@@ -238,7 +238,7 @@ func collects(name, more string, env ...string) attack {
 	}}
 }
 
-// taken answers as a database does in which another run has the lock by now.
+// taken returns as a database does in which another run has the lock by now.
 func taken(b *pgproto3.Backend, sql string) bool {
 	return onStatement(`INSERT INTO "s".states`, func(b *pgproto3.Backend) { sendRows(b) })(b, sql) ||
 		onStatement("SELECT info", func(b *pgproto3.Backend) { sendRows(b, [][]byte{[]byte(`{"ID":"another"}`)}) })(b, sql)

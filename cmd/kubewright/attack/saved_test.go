@@ -10,7 +10,7 @@ import (
 // calm is a policy that refuses every destroy.
 const calm = "\npolicy \"calm\" {\n  max_destroys = 0\n}\n"
 
-// forged is an attack that changes a saved plan and makes its checksum fit. It holds where
+// forged returns an attack that changes a saved plan and makes its checksum fit. It holds where
 // apply refuses the file, and neither state nor hosts change.
 func forged(name string, change func(a *arena, saved, plan map[string]any)) attack {
 	return attack{name: name, run: func(a *arena) {
@@ -65,7 +65,7 @@ func savedAttacks() []attack {
 	}
 }
 
-// withoutKey is a saved plan of which the authentication code was taken out.
+// withoutKey returns a saved plan of which the authentication code was taken out.
 func withoutKey(name string) attack {
 	return attack{name: name, run: func(a *arena) {
 		a.quickstart()

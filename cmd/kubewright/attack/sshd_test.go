@@ -146,7 +146,7 @@ func (h *hostile) start(t *testing.T) *hostile {
 
 func (h *hostile) port() int { return h.listener.Addr().(*net.TCPAddr).Port }
 
-// pin is the host's key as a configuration has it.
+// pin returns the host's key as a configuration has it.
 func (h *hostile) pin() string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.signer.PublicKey())))
 }

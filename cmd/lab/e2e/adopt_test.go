@@ -97,7 +97,7 @@ func adoptAll(t *testing.T, name string, ofDefault bool) {
 	}
 }
 
-// nextMinor is the release of the next minor version; "" after the newest.
+// nextMinor returns the release of the next minor version; "" after the newest.
 func nextMinor(version string) string {
 	releases := build.Releases()
 	for i, r := range releases[:len(releases)-1] {
@@ -150,7 +150,7 @@ etcd: {local: {dataDir: /var/lib/etcd, extraArgs: [{name: quota-backend-bytes, v
 	}
 }
 
-// adoptions are the clusters of the long matrix.
+// adoptions returns the clusters of the long matrix.
 func adoptions() []adoption {
 	small := func(kubernetes string) lab.Options {
 		return lab.Options{Kubernetes: kubernetes, ControlPlanes: 1, Workers: 1}
@@ -319,7 +319,7 @@ func externalCA(s *site, o *lab.KubeadmOptions) {
 	}
 }
 
-// serviceAccountKeys are the files sa.key and sa.pub as openssl genrsa makes them.
+// serviceAccountKeys returns the files sa.key and sa.pub as openssl genrsa makes them.
 func serviceAccountKeys(t testing.TB) (private, public []byte) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -405,7 +405,7 @@ func (s *site) wantImportedByBlock(written string) {
 	s.wantNoChanges()
 }
 
-// configured are the listings of all hosts without what a running cluster
+// configured returns the listings of all hosts without what a running cluster
 // writes all the time, and without what one kernel has for all: another test that runs
 // beside this one puts it back when it destroys its cluster.
 func (s *site) configured() map[string]string {

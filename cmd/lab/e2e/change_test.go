@@ -60,7 +60,7 @@ func (s *site) change() {
 // proxyUIDs asks which pods of kube-proxy there are.
 var proxyUIDs = []string{"-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-proxy", "-o", "jsonpath={.items[*].metadata.uid}"}
 
-// changed are the items that change concerns, and the fields of each.
+// changed returns the items that change concerns, and the fields of each.
 func (s *site) changed() map[string]string {
 	const uploaded = "cluster.prod/upload-config/object:v1/ConfigMap/kube-system/"
 	out := map[string]string{

@@ -175,7 +175,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// runners are the hosts that run the workload's pods, and the taints that those
+// runners returns the hosts that run the workload's pods, and the taints that those
 // tolerate: workers, or where there are none control planes.
 func (s *site) runners() (hosts []lab.Host, taints []string) {
 	taints = []string{"dedicated", "nvidia.com/gpu"}
@@ -317,7 +317,7 @@ func (s *site) timePlan() {
 		len(s.hosts()), plan.Round(10*time.Millisecond), login.Round(10*time.Millisecond), float64(plan)/float64(login), plans, logins)
 }
 
-// timeSSH is how long OpenSSH's client takes for nothing on all hosts at once.
+// timeSSH returns how long OpenSSH's client takes for nothing on all hosts at once.
 func (s *site) timeSSH() time.Duration {
 	s.t.Helper()
 	var all sync.WaitGroup
@@ -344,13 +344,13 @@ func (s *site) settled() {
 	}
 }
 
-// processes are those of Kubernetes on all hosts.
+// processes returns those of Kubernetes on all hosts.
 func (s *site) processes() string {
 	s.t.Helper()
 	return s.processesOf("kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler")
 }
 
-// processesOf are the processes of these names on all hosts: id, name and when each
+// processesOf returns the processes of these names on all hosts: id, name and when each
 // began, in ticks since the machine was started.
 func (s *site) processesOf(names string) string {
 	s.t.Helper()
@@ -409,7 +409,7 @@ func (s *site) drift() {
 const leftRules = "ip link add kube-ipvs0 type bridge && iptables -w -t nat -N KUBE-LOAD-BALANCER && iptables -w -t nat -A KUBE-LOAD-BALANCER -j RETURN && " +
 	"iptables -w -N KUBE-NODE-PORT && iptables -w -I INPUT -m comment --comment 'kubernetes health check rules' -j KUBE-NODE-PORT"
 
-// cluster is the address of the site's cluster, as the state has it.
+// cluster returns the address of the site's cluster, as the state has it.
 func (s *site) cluster() string {
 	s.t.Helper()
 	for address := range strings.Lines(s.must("state", "list").out) {
@@ -471,7 +471,7 @@ spec:
       containers: [{name: movable, image: %q, imagePullPolicy: Never, args: [serve]}]
 `
 
-// movablePod is the name of the Deployment's pod, and the node it runs on.
+// movablePod returns the name of the Deployment's pod, and the node it runs on.
 func (s *site) movablePod() (name, node string) {
 	s.t.Helper()
 	s.eventually("one pod of the Deployment runs", 2*time.Minute, func() (string, bool) {
@@ -544,7 +544,7 @@ func (s *site) removeWorker() {
 	s.wantWorkload()
 }
 
-// listings are what is on each host.
+// listings returns what is on each host.
 func (s *site) listings() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}

@@ -37,7 +37,7 @@ const labProxy = `conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout =
 // An edit is a change without which an example does not fit the lab.
 type edit struct{ from, to string }
 
-// newExample is a site whose configuration is an example, with the lab's
+// newExample returns a site whose configuration is an example, with the lab's
 // addresses in the place of its own. The operator has the lab's key and hosts in
 // the home folder, where OpenSSH has them.
 func newExample(t *testing.T, name string, o lab.Options, edits ...edit) *site {
@@ -70,7 +70,7 @@ func newExample(t *testing.T, name string, o lab.Options, edits ...edit) *site {
 
 var clusterBlock = regexp.MustCompile(`(?m)^cluster "\w+" {$`)
 
-// subnets are the beginnings of the lab's addresses of both families.
+// subnets returns the beginnings of the lab's addresses of both families.
 func (s *site) subnets() (four, six string) {
 	_, address := s.Endpoint()
 	b := address.Addr().As4()

@@ -95,7 +95,7 @@ func (s *site) sumArtifacts() {
 	}
 }
 
-// network is a pod network of a bridge per host.
+// network returns a pod network of a bridge per host.
 func network(h lab.Host) string {
 	return fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "lab", "plugins": [
   {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,

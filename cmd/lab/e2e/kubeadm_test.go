@@ -52,7 +52,7 @@ func TestKubeadmKnowsTheCluster(t *testing.T) {
 	s.wantNoChanges()
 }
 
-// kubeadmObjects are the objects of a cluster of one control plane and one
+// kubeadmObjects returns the objects of a cluster of one control plane and one
 // worker that kubeadm has made.
 func kubeadmObjects(t *testing.T) map[string]tree {
 	t.Helper()
@@ -96,12 +96,12 @@ func TestTimeBesideKubeadm(t *testing.T) {
 		runs, a.Round(100*time.Millisecond), theirs, b.Round(100*time.Millisecond), ours, float64(b)/float64(a))
 }
 
-// median is the one in the middle; the times stay as they are.
+// median returns the one in the middle; the times stay as they are.
 func median(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 
-// timed is how long it takes to make a cluster of fresh hosts, until all of it
+// timed returns how long it takes to make a cluster of fresh hosts, until all of it
 // runs, for both in the same way.
 func timed(t *testing.T, cluster func(*site)) time.Duration {
 	t.Helper()

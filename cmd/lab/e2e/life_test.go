@@ -101,7 +101,7 @@ func (s *site) reinstalled() {
 	}
 }
 
-// hostKey is the key by which the state knows a node's host.
+// hostKey returns the key by which the state knows a node's host.
 func (s *site) hostKey(node string) string {
 	s.t.Helper()
 	out, err := s.command("state", "pull").Output()
@@ -123,7 +123,7 @@ func (s *site) hostKey(node string) string {
 	return key
 }
 
-// fingerprint is a key as ssh-keygen -l names it.
+// fingerprint returns a key as ssh-keygen -l names it.
 func fingerprint(t testing.TB, key string) string {
 	t.Helper()
 	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))

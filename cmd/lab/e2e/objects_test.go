@@ -33,7 +33,7 @@ var notComparedLive = []struct{ what, why string }{
 // tree is a parsed object.
 type tree = map[string]any
 
-// liveObjects are the objects of a running cluster by kind and name, reduced to
+// liveObjects returns the objects of a running cluster by kind and name, reduced to
 // what is compared.
 func (s *site) liveObjects() map[string]tree {
 	s.t.Helper()

@@ -344,10 +344,10 @@ func (s *site) takeOver(from string) {
 	s.wantNoChanges()
 }
 
-// words are a text without its line breaks.
+// words returns a text without its line breaks.
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// seen is what an operator could have changed on hosts, in the cluster and of the state.
+// seen returns what an operator could have changed on hosts, in the cluster and of the state.
 func (s *site) seen() string {
 	s.t.Helper()
 	out := s.processes()
@@ -429,7 +429,7 @@ func (r *running) resume() {
 	}
 }
 
-// wait is what it printed, without line breaks, and its exit code.
+// wait returns what it printed, without line breaks, and its exit code.
 func (r *running) wait() (string, int) {
 	r.t.Helper()
 	<-r.ended

@@ -73,7 +73,7 @@ const (
 	apiServerFile = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 )
 
-// podsOf is how many pods a node takes.
+// podsOf returns how many pods a node takes.
 func (s *site) podsOf(node string) string {
 	s.t.Helper()
 	return s.kubectl("get", "node", node, "-o", "jsonpath={.status.capacity.pods}")
@@ -162,7 +162,7 @@ func (s *site) shownOutside() string {
 	return shown.out
 }
 
-// offered is what to write into a block to keep what was changed there. The words in
+// offered returns what to write into a block to keep what was changed there. The words in
 // front of it may say more of the block.
 func offered(printed, block string) string {
 	var b strings.Builder

@@ -188,7 +188,7 @@ func (s *site) writer(ctx context.Context) (typed.ConfigMapInterface, error) {
 	return api.CoreV1().ConfigMaps("default"), nil
 }
 
-// distrusts tells that server and client do not trust each other, as where a CA was
+// distrusts reports whether server and client do not trust each other, as where a CA was
 // replaced since the client has read its kubeconfig.
 func distrusts(err error) bool {
 	return errors.As(err, new(*tls.CertificateVerificationError)) || apierrors.IsUnauthorized(err)

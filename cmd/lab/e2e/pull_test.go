@@ -206,7 +206,7 @@ func (m *mirror) push(image string) {
 	m.t.Fatalf("the lab has no image %s", image)
 }
 
-// asked is how often a host has asked for an image since it was last counted.
+// asked returns how often a host has asked for an image since it was last counted.
 func (m *mirror) asked(h lab.Host) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -44,18 +44,18 @@ type site struct {
 	env []string
 	// names are the node names of hosts that are named otherwise.
 	names map[string]string
-	// givenCA tells that the cluster's CA is the operator's, whose certificate may be issued
+	// givenCA reports whether the cluster's CA is the operator's, whose certificate may be issued
 	// anew for the same key.
 	givenCA bool
-	// externalEtcd tells that no control plane has a member.
+	// externalEtcd reports whether no control plane has a member.
 	externalEtcd bool
-	// unsigned tells that nothing in the cluster can sign what kubelets ask for.
+	// unsigned reports whether nothing in the cluster can sign what kubelets ask for.
 	unsigned bool
 	// domain is that of Services; empty is cluster.local.
 	domain string
 	// algorithm is that of new keys; empty is the default.
 	algorithm string
-	// unseen tells that the operator has no keys of hosts: what a host shows first is
+	// unseen reports whether the operator has no keys of hosts: what a host shows first is
 	// accepted, and kept in the state.
 	unseen bool
 	// version of Kubernetes in the configuration; empty is the lab's.
@@ -155,7 +155,7 @@ connection {
 	}
 }
 
-// kubeletExtra is a second kubelet setting, when the test asks for one.
+// kubeletExtra returns a second kubelet setting, when the test asks for one.
 func (s *site) kubeletExtra() string {
 	if strings.Contains(s.extra, "# maxPods") {
 		return "\n      maxPods = 120"
@@ -226,7 +226,7 @@ func (s *site) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// nodeName is the node name of a host.
+// nodeName returns the node name of a host.
 func (s *site) nodeName(h lab.Host) string {
 	if name, ok := s.names[h.Name]; ok {
 		return name
@@ -257,7 +257,7 @@ func (s *site) wantNoChanges() result {
 
 const toolPath = "../../../bin/kubewright"
 
-// binary is the built tool.
+// binary returns the built tool.
 func binary(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs(toolPath)

@@ -66,7 +66,7 @@ func (o operator) Write(configuration string) {
 
 func (o operator) Run(args ...string) string { return o.must(args...).out }
 
-// place is the lab as a place to lead a life in.
+// place returns the lab as a place to lead a life in.
 func (s *site) place() trace.Place {
 	endpoint, _ := s.Endpoint()
 	p := trace.Place{

@@ -55,7 +55,7 @@ func TestUpgrade(t *testing.T) {
 	s.wantNoChanges()
 }
 
-// artifactsOf are what the lab makes hosts of a release of.
+// artifactsOf returns what the lab makes hosts of a release of.
 func artifactsOf(t testing.TB, version string) build.Artifacts {
 	t.Helper()
 	release, err := build.FindRelease(version)
@@ -134,7 +134,7 @@ func (s *site) deploy() string {
 	return "http://" + s.kubectl("get", "service", "shop", "-o", "jsonpath={.spec.clusterIP}") + "/"
 }
 
-// viaKubelet is what kubectl prints of something that an API server asks a kubelet for.
+// viaKubelet returns what kubectl prints of something that an API server asks a kubelet for.
 // One whose client certificate has changed closes its connections to kubelets when it
 // notices (client-go, transport/cert_rotation.go), and with them what is read just then.
 func (s *site) viaKubelet(args ...string) string {
@@ -206,7 +206,7 @@ func (s *site) pollService(url string) func() requests {
 	}
 }
 
-// polled is when a request that a poller has printed a line of was answered.
+// polled returns when a request that a poller has printed a line of was answered.
 func polled(t reporter, line string) time.Time {
 	t.Helper()
 	when, _, _ := strings.Cut(line, " ")

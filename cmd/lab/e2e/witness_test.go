@@ -127,7 +127,7 @@ func (w *witness) lookAt(folder string) {
 	}
 }
 
-// sees tells whether a process of a namespace has shown a text.
+// sees reports whether a process of a namespace has shown a text.
 func (w *witness) sees(namespace, file, text string) bool {
 	for at, texts := range w.processes {
 		for seen := range texts {
@@ -165,7 +165,7 @@ func (w *witness) wantSeen() {
 	}
 }
 
-// places are all texts in which a secret could show, by where.
+// places returns all texts in which a secret could show, by where.
 func (w *witness) places() map[string]string {
 	w.t.Helper()
 	out := map[string]string{"the journal meanwhile": w.journal}
@@ -250,7 +250,7 @@ const printKeys = `cd /etc/kubernetes
 for f in pki/*.key pki/etcd/*.key; do echo "file $f"; cat "$f"; done
 for f in *.conf; do echo "file $f"; sed -n 's/.*client-key-data: *//p' "$f" | base64 -d; done`
 
-// privateKeys are those of all control planes, by host and file.
+// privateKeys returns those of all control planes, by host and file.
 func (s *site) privateKeys() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}

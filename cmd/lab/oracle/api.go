@@ -124,7 +124,7 @@ func answer(w http.ResponseWriter, code int, o map[string]any) {
 	_ = json.NewEncoder(w).Encode(o)
 }
 
-// listOf is an empty list of the resources that kubeadm lists.
+// listOf returns an empty list of the resources that kubeadm lists.
 func listOf(path string) (map[string]any, bool) {
 	for resource, kind := range map[string]string{
 		"/deployments": "apps/v1 DeploymentList", "/daemonsets": "apps/v1 DaemonSetList",

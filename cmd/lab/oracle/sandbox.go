@@ -126,7 +126,7 @@ func (s *sandbox) hosts() []kubeadmtest.Host {
 	return hosts
 }
 
-// apiAddresses are where kubeadm may look for the API.
+// apiAddresses returns where kubeadm may look for the API.
 func (s *sandbox) apiAddresses() []string {
 	var out []string
 	port := s.Cluster.BindPort
@@ -342,7 +342,7 @@ func copyFile(from, to string) error {
 // resolvedMark tells the stand-in for systemctl whether systemd-resolved is active.
 const resolvedMark = "/etc/resolved"
 
-// systemctl answers kubeadm's questions; nothing is ever started.
+// systemctl returns kubeadm's questions; nothing is ever started.
 func systemctl(args []string) int {
 	if slices.Contains(args, "systemd-resolved") {
 		mark, _ := os.ReadFile(resolvedMark)

@@ -46,7 +46,7 @@ type act struct {
 	byHand []Deed
 	// planes and workers are how many hosts of each kind are configured.
 	planes, workers int
-	// changed tells that three settings have another value than at first.
+	// changed reports whether three settings have another value than at first.
 	changed bool
 	// plan are the arguments of the plan.
 	plan []string
@@ -90,7 +90,7 @@ func Lead(p Place, o Operator) (string, error) {
 	return life.String(), nil
 }
 
-// acts are the life that is led.
+// acts returns the life that is led.
 func acts() []act {
 	return []act{
 		{name: "founded", planes: 3, workers: 2},
@@ -143,7 +143,7 @@ func byHand() []Deed {
 	}
 }
 
-// configuration is the HCL of an act.
+// configuration returns the HCL of an act.
 func (a act) configuration(p Place) string {
 	arg, maxPods, pool := "30", 100, "general"
 	if a.changed {
@@ -193,7 +193,7 @@ node "worker" {
 `, p.Endpoint, p.PodSubnet, arg, maxPods, p.hosts("cp", a.planes), p.hosts("w", a.workers), pool, p.Connection)
 }
 
-// hosts is an HCL object of the first n hosts of a kind.
+// hosts returns an HCL object of the first n hosts of a kind.
 func (p Place) hosts(kind string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -203,7 +203,7 @@ func (p Place) hosts(kind string, n int) string {
 	return "{" + b.String() + " }"
 }
 
-// document is a plan as JSON without the warnings before it.
+// document returns a plan as JSON without the warnings before it.
 func document(shown string) []byte {
 	if i := strings.Index(shown, "\n{"); i >= 0 && !strings.HasPrefix(shown, "{") {
 		shown = shown[i+1:]
@@ -211,7 +211,7 @@ func document(shown string) []byte {
 	return []byte(shown)
 }
 
-// block is an act as it is kept: its name, and the steps of its plan.
+// block returns an act as it is kept: its name, and the steps of its plan.
 func (a act) block(p Place, planJSON []byte) (string, error) {
 	var plan struct {
 		Steps []map[string]any `json:"steps"`
@@ -331,7 +331,7 @@ func Differences(recorded, got string) []string {
 	return out
 }
 
-// lines are those of a life, each with the act and the step that it belongs to.
+// lines returns those of a life, each with the act and the step that it belongs to.
 func lines(text string) []string {
 	var out []string
 	var act, step string

@@ -61,10 +61,10 @@ func Program(arch, text string) []byte {
 	return append(head, text...)
 }
 
-// Archive is a tar.gz of files with mode 0755.
+// Archive returns a tar.gz of files with mode 0755.
 func Archive(files map[string][]byte) []byte { return archive(files, gzip.DefaultCompression) }
 
-// LargeArchive is an Archive of tens of megabytes, which is made in a third of the time.
+// LargeArchive returns an Archive of tens of megabytes, which is made in a third of the time.
 func LargeArchive(files map[string][]byte) []byte { return archive(files, gzip.BestSpeed) }
 
 func archive(files map[string][]byte, level int) []byte {
@@ -95,7 +95,7 @@ func writeTar(to io.Writer, files map[string][]byte) {
 	_ = w.Close()
 }
 
-// Image is what docker save makes of an image, with these names.
+// Image returns what docker save makes of an image, with these names.
 func Image(arch string, names ...string) []byte {
 	config, _ := json.Marshal(map[string]any{"architecture": arch, "os": "linux", "names": names})
 	manifest, _ := json.Marshal([]any{map[string]any{"Config": "config.json", "RepoTags": names, "Layers": []string{"layer.tar"}}})

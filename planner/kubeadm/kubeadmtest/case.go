@@ -64,7 +64,7 @@ type Host struct {
 	Facts state.Facts
 }
 
-// Name is the node's name: configured, or the host's.
+// Name returns the node's name: configured, or the host's.
 func (h Host) Name() string {
 	if a := argOf(h.Node.Kubelet.Args, "hostname-override"); a != "" {
 		return a
@@ -87,7 +87,7 @@ func (c Case) At(version string) (Case, bool) {
 	return c, true
 }
 
-// Minor is the second number of a version.
+// Minor returns the second number of a version.
 func Minor(version string) int {
 	n, err := strconv.Atoi(strings.Split(version, ".")[1])
 	if err != nil {
@@ -111,7 +111,7 @@ const Token = "abcdef.0123456789abcdef"
 // edit changes a case while it is being made.
 type edit func(*Case)
 
-// newCase is a cluster with the defaults of the language, quick keys, one
+// newCase returns a cluster with the defaults of the language, quick keys, one
 // control plane, and what the edits make of it.
 func newCase(name string, edits ...edit) Case {
 	c := Case{

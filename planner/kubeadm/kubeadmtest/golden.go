@@ -261,7 +261,7 @@ func lines(list []string) string {
 
 func toJSON(v any) string { return string(must(json.MarshalIndent(v, "", "  "))) + "\n" }
 
-// objectName is a file name for an object.
+// objectName returns a file name for an object.
 func objectName(o map[string]any) string {
 	metadata, _ := o["metadata"].(map[string]any)
 	name := fmt.Sprint(o["kind"], "-", metadata["name"])

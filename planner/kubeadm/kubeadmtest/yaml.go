@@ -53,7 +53,7 @@ func isZero(value any) bool {
 	return value == nil
 }
 
-// InitYAML is what kubeadm init reads: InitConfiguration, ClusterConfiguration
+// InitYAML returns what kubeadm init reads: InitConfiguration, ClusterConfiguration
 // and the configurations of kubelet and kube-proxy.
 func (c Case) InitYAML(skipPhases ...string) []byte {
 	cluster := c.Cluster
@@ -78,7 +78,7 @@ func (c Case) InitYAML(skipPhases ...string) []byte {
 	return join(docs)
 }
 
-// JoinYAML is what kubeadm join reads on the joining host.
+// JoinYAML returns what kubeadm join reads on the joining host.
 func (c Case) JoinYAML(endpoint string) []byte {
 	j := fields{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "JoinConfiguration"}
 	j.set("discovery.bootstrapToken.token", Token)
@@ -98,7 +98,7 @@ func (c Case) JoinYAML(endpoint string) []byte {
 	return join([]any{j})
 }
 
-// Patches are the files of kubeadm's patches folder on a host, by name. The
+// Patches returns the files of kubeadm's patches folder on a host, by name. The
 // names keep the order of the configuration.
 func (c Case) Patches(h Host) map[string]string {
 	files := map[string]string{}
@@ -112,7 +112,7 @@ func (c Case) Patches(h Host) map[string]string {
 	return files
 }
 
-// patches are a host's own configuration of the kubelet, the cluster's patches and the node's.
+// patches returns a host's own configuration of the kubelet, the cluster's patches and the node's.
 func (c Case) patches(h Host) []config.Patch {
 	var out []config.Patch
 	if !h.Node.Kubelet.Config.IsNull() {
@@ -180,7 +180,7 @@ func (f fields) etcd(e config.Etcd) {
 	f.set("etcd.local.peerCertSANs", e.PeerCertSANs)
 }
 
-// nodeIP is what kubeadm's users write for a node of both families.
+// nodeIP returns what kubeadm's users write for a node of both families.
 func nodeIP(n *config.Node) []config.Arg {
 	if len(n.AdvertiseAddresses) < 2 {
 		return nil

@@ -24,7 +24,7 @@ var engineConfigs = []string{
 	"10-crio-bridge.conf*", "11-crio-ipv4-bridge.conf*", "100-crio-bridge.conf*", "99-loopback.conf*", "200-loopback.conf*",
 }
 
-// OfEngine tells that a configuration is a container engine's own.
+// OfEngine reports whether a configuration is a container engine's own.
 func OfEngine(name string) bool {
 	return slices.ContainsFunc(engineConfigs, func(pattern string) bool {
 		is, err := path.Match(pattern, name)
@@ -32,7 +32,7 @@ func OfEngine(name string) bool {
 	})
 }
 
-// CNIEntries are the names of what is among the configurations of networks.
+// CNIEntries returns the names of what is among the configurations of networks.
 func CNIEntries(r *state.Report) []string {
 	var out []string
 	for p, f := range r.Files {
@@ -44,7 +44,7 @@ func CNIEntries(r *state.Report) []string {
 	return out
 }
 
-// SharesNetworks tells that a container engine has networks in the same folder.
+// SharesNetworks reports whether a container engine has networks in the same folder.
 func SharesNetworks(l topology.Departure) bool {
 	return l.Report != nil && slices.ContainsFunc(CNIEntries(l.Report), OfEngine)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// FileItem is a desired file. Its attributes come from parsing the content in
+// FileItem returns a desired file. Its attributes come from parsing the content in
 // the same way as an observed one's. Where only paths are wanted nothing is rendered.
 func FileItem(n *topology.Node, phase string, kind state.Kind, path, mode string, render func(*topology.Node) []byte) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, phase, "file", path), Kind: kind}

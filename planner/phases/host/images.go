@@ -129,7 +129,7 @@ func (l *loads) add(op planner.LoadImage, from *config.Artifact) {
 	*l = append(*l, op)
 }
 
-// NodeImages are those that kubeadm wants on the node, and those of the site.
+// NodeImages returns those that kubeadm wants on the node, and those of the site.
 func NodeImages(n *topology.Node) []string {
 	out := kubeadm.Images(n.Input())
 	if n.Cluster.Install.Catalog == nil {
@@ -152,7 +152,7 @@ func NodeImages(n *topology.Node) []string {
 	return out
 }
 
-// imageOrigin is who wants an image on the node: the setting of its registry where the
+// imageOrigin returns who wants an image on the node: the setting of its registry where the
 // same is there of another one, otherwise that of its tag. What Kubernetes itself does
 // not need the site brings.
 func imageOrigin(n *topology.Node, image string, needed bool) state.Source {
@@ -169,7 +169,7 @@ func imageOrigin(n *topology.Node, image string, needed bool) state.Source {
 	return provenance.ClusterOrigin(c, block+".image_tag", "kubernetes_version")
 }
 
-// Repository is an image's name without tag and digest.
+// Repository returns an image's name without tag and digest.
 func Repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
@@ -178,7 +178,7 @@ func Repository(image string) string {
 	return image
 }
 
-// ArchiveOf is the archive among the artifacts that holds the image, or nil.
+// ArchiveOf returns the archive among the artifacts that holds the image, or nil.
 func ArchiveOf(n *topology.Node, image string) *config.Artifact {
 	for _, a := range Artifacts(n) {
 		if slices.Contains(a.Images, image) {

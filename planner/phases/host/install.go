@@ -60,7 +60,7 @@ type Installed struct {
 	artifact config.Artifact
 	Program  config.Program
 	content  string
-	// digestOnly tells that a file that stood there before may hold secrets, so
+	// digestOnly reports whether a file that stood there before may hold secrets, so
 	// that it is compared by its digest.
 	digestOnly bool
 }
@@ -68,7 +68,7 @@ type Installed struct {
 // software is all files of a node that install owns.
 type software []Installed
 
-// Software is what the artifacts have for the node, or what goes with packages. With
+// Software returns what the artifacts have for the node, or what goes with packages. With
 // packages the artifacts have no programs.
 func Software(n *topology.Node) software {
 	out := packageFiles(n)
@@ -106,12 +106,12 @@ func nodeCrictlConfig(n *topology.Node) string {
 	return "runtime-endpoint: " + n.RuntimeSocket() + "\nimage-endpoint: " + n.RuntimeSocket() + "\n"
 }
 
-// bringsRuntime tells that install brings containerd, and so minds its unit.
+// bringsRuntime reports whether install brings containerd, and so minds its unit.
 func bringsRuntime(n *topology.Node) bool {
 	return PackagesBringRuntime(n) || Software(n).Has(Units+ContainerdUnit)
 }
 
-// Artifacts are those for the node's architecture; all while that is not known.
+// Artifacts returns those for the node's architecture; all while that is not known.
 func Artifacts(n *topology.Node) []config.Artifact {
 	return n.Cluster.Install.Catalog.For(n.Facts().Arch)
 }
@@ -132,7 +132,7 @@ func (s software) Has(path string) bool {
 	return slices.ContainsFunc(s, func(f Installed) bool { return f.Path == path })
 }
 
-// Brings tells that the artifacts have the kind for the node.
+// Brings reports whether the artifacts have the kind for the node.
 func Brings(n *topology.Node, k config.ArtifactKind) bool {
 	return slices.ContainsFunc(Artifacts(n), func(a config.Artifact) bool { return a.Kind == k })
 }
@@ -154,7 +154,7 @@ func (s software) items(n *topology.Node) []state.Item {
 	return out
 }
 
-// installOrigin is the line that the software is wanted by.
+// installOrigin returns the line that the software is wanted by.
 func installOrigin(n *topology.Node) state.Source {
 	if n.Cluster.Install.Packages != nil {
 		return provenance.ClusterOrigin(n.Cluster, "install.packages")
@@ -183,7 +183,7 @@ func (f Installed) item(n *topology.Node) state.Item {
 	}
 }
 
-// Runs tells that the file is one that a unit runs or reads when it starts.
+// Runs reports whether the file is one that a unit runs or reads when it starts.
 // runc and containerd's shim are started anew for each container.
 func (f Installed) Runs() bool {
 	switch f.Path {
@@ -225,7 +225,7 @@ func installStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	return s
 }
 
-// awaitsAPI tells that the node's software gets another version when the API answers
+// awaitsAPI reports whether the node's software gets another version when the API answers
 // again: an upgrade was cut short while that was stopped, so that nobody can take the
 // pods off the node, and its kubelet would be newer than the control plane.
 func awaitsAPI(n *topology.Node) bool {
@@ -318,7 +318,7 @@ func (i *installation) turnUnits() []planner.Operation {
 
 func (i *installation) restarts() bool { return i.touched[topology.RuntimePart] || i.restartsKubelet() }
 
-// restartsKubelet tells that a kubelet of the same version goes on with other
+// restartsKubelet reports whether a kubelet of the same version goes on with other
 // files. One of another version is started with its configuration, by kubelet-start.
 func (i *installation) restartsKubelet() bool {
 	return i.touched[topology.KubeletPart] && !i.Joins() && !pki.KubeletChanges(i.Node)

@@ -43,7 +43,7 @@ const (
 	PackageManager = "package-manager"
 )
 
-// packageManagers is the manager of the host; both while that is not known.
+// packageManagers returns the manager of the host; both while that is not known.
 func packageManagers(n *topology.Node) []string {
 	switch {
 	case n.Cluster.Install.Packages == nil:
@@ -56,7 +56,7 @@ func packageManagers(n *topology.Node) []string {
 	return []string{n.Report.Packages.Manager}
 }
 
-// packages are those that the node is to have, in order.
+// packages returns those that the node is to have, in order.
 func packages(n *topology.Node) []planner.Package {
 	managers := packageManagers(n)
 	if len(managers) == 0 {
@@ -94,7 +94,7 @@ func packageItems(n *topology.Node) []state.Item {
 	return out
 }
 
-// ObservePackage is a package as far as the item speaks of it, and its status
+// ObservePackage returns a package as far as the item speaks of it, and its status
 // where it is there in part.
 func ObservePackage(it *state.Item, p state.Package) (state.Value, bool) {
 	pairs := []any{}
@@ -126,13 +126,13 @@ func PackagesQuery(n *topology.Node, q *state.Query) {
 	}
 }
 
-// PackagesMisfit tells that the packages are not on the host as they are wanted:
+// PackagesMisfit reports whether the packages are not on the host as they are wanted:
 // its kubelet gets another version.
 func PackagesMisfit(n *topology.Node) bool {
 	return len(packages(n)) > 0 && n.Report.Packages.Installed[kubeletPackage].Version != n.Cluster.KubernetesVersion
 }
 
-// packageFiles are the files that go with packages.
+// packageFiles returns the files that go with packages.
 func packageFiles(n *topology.Node) software {
 	var out software
 	p := n.Cluster.Install.Packages
@@ -167,7 +167,7 @@ func aptSource(url string) string {
 	return fmt.Sprintf("# written by kubewright\ndeb [signed-by=%s] %s /\n", aptKey, url)
 }
 
-// dnfSource is the repository for dnf. What it excludes is installed only by
+// dnfSource returns the repository for dnf. What it excludes is installed only by
 // whoever says so; that is how dnf holds packages without a plug-in.
 func dnfSource(p *config.Packages, version string) string {
 	var b strings.Builder
@@ -193,7 +193,7 @@ func (i *installation) choosePackages(w topology.PhaseWork) {
 	}
 }
 
-// Comes tells that a package is installed, and not only held or let go.
+// Comes reports whether a package is installed, and not only held or let go.
 func Comes(c planner.Change) bool {
 	return c.Action == planner.Create || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path != "held" })
 }
@@ -285,7 +285,7 @@ func (u *uninstallation) keepsPackage(name string) bool {
 	return u.keeps(p)
 }
 
-// bringsRuntimePackage tells that the runtime is a package that install brought.
+// bringsRuntimePackage reports whether the runtime is a package that install brought.
 func (u *uninstallation) bringsRuntimePackage() bool {
 	for key, was := range u.before {
 		if name, ok := strings.CutPrefix(key, beforePackage); ok && was == "" && PartOfPackage(name) == topology.RuntimePart {
@@ -295,7 +295,7 @@ func (u *uninstallation) bringsRuntimePackage() bool {
 	return false
 }
 
-// KubeletActive is whether a host's kubelet runs, in systemd's words. One that finds
+// KubeletActive returns whether a host's kubelet runs, in systemd's words. One that finds
 // no configuration starts every ten seconds and ends at once, as packages leave it:
 // which moment of that somebody looked at is no difference.
 func KubeletActive(r *state.Report) string {
@@ -306,7 +306,7 @@ func KubeletActive(r *state.Report) string {
 	return active
 }
 
-// PackagesBringRuntime tells that the runtime comes as a package.
+// PackagesBringRuntime reports whether the runtime comes as a package.
 func PackagesBringRuntime(n *topology.Node) bool {
 	p := n.Cluster.Install.Packages
 	return p != nil && p.Runtime != "" && len(packageManagers(n)) > 0

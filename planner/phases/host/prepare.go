@@ -67,7 +67,7 @@ func MarkItem(n *topology.Node) state.Item {
 
 const SysctlFile = "/etc/sysctl.d/99-kubewright.conf"
 
-// forwarding are the sysctls that kubeadm's preflight demands, by family.
+// forwarding returns the sysctls that kubeadm's preflight demands, by family.
 func forwarding(n *topology.Node) []string {
 	var names []string
 	v4, v6 := families(n)
@@ -113,7 +113,7 @@ func sysctlContent(n *topology.Node) []byte {
 // ModulesFile has systemd load modules at each boot: modules-load.d(5).
 const ModulesFile = "/etc/modules-load.d/kubewright.conf"
 
-// moduleItems are the kernel modules of the configuration.
+// moduleItems returns the kernel modules of the configuration.
 func moduleItems(n *topology.Node) []state.Item {
 	if len(n.Cluster.KernelModules) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func markFoldersOfRole(n *topology.Node, m *state.Marks) {
 	}
 }
 
-// folderBefore is what the mark remembers of a folder around certificates: its mode and
+// folderBefore returns what the mark remembers of a folder around certificates: its mode and
 // owner, and nothing of one that was not there, which is ours to take away.
 func folderBefore(n *topology.Node, p string) string {
 	if f := n.Report.Files[p]; f.Exists {
@@ -182,7 +182,7 @@ func folderBefore(n *topology.Node, p string) string {
 	return ""
 }
 
-// swapAllowed tells that the kubelet is configured to run with swap.
+// swapAllowed reports whether the kubelet is configured to run with swap.
 func swapAllowed(n *topology.Node) bool {
 	fails, set := KubeletFlag(n, "failSwapOn")
 	return set && !fails
@@ -211,7 +211,7 @@ const (
 	BeforeSwapAtBoot = "swap_at_boot"
 )
 
-// FoldersBefore are those of one node: with a folder of etcd's that has another place, and
+// FoldersBefore returns those of one node: with a folder of etcd's that has another place, and
 // that may well be the mount point of a disk of its own.
 func FoldersBefore(n *topology.Node) []string {
 	if dir := n.EtcdFolder(); dir != "" && !slices.Contains(topology.FoldersBefore, dir) {
@@ -255,14 +255,14 @@ func MarkCA(n *topology.Node, former string) planner.Mark {
 	return planner.Mark{Marks: m, CA: n.Cluster.CAFile()}
 }
 
-// MarksCA tells that the kubelet's step has to have the mark say by which CA the
+// MarksCA reports whether the kubelet's step has to have the mark say by which CA the
 // host is part of the cluster: it does not say so yet, or is about to be wrong.
 func MarksCA(n *topology.Node) bool {
 	_, replaced := n.Cluster.AtOnce[n.Cluster.CABase()]
 	return replaced || n.Report.Marks == nil || n.Report.Marks.ClusterCA == ""
 }
 
-// marks is what the host is to remember. What was there before is written
+// marks returns what the host is to remember. What was there before is written
 // once and kept by later marks.
 func marks(n *topology.Node) state.Marks {
 	m := state.Marks{Format: state.MarksFormat, Cluster: n.Node.Cluster, Node: n.Target, Founder: n.IsFounder()}
@@ -305,7 +305,7 @@ func marks(n *topology.Node) state.Marks {
 	return m
 }
 
-// KubeletFlag is a boolean of the kubelet's configuration, the node's before the
+// KubeletFlag returns a boolean of the kubelet's configuration, the node's before the
 // cluster's. An argument counts before what its file says, as with the kubelet, and the
 // last one of several.
 func KubeletFlag(n *topology.Node, name string) (on, set bool) {
@@ -338,7 +338,7 @@ func PutBack(before map[string]string, p string) []planner.Operation {
 // modeOfLinks is the mode that every symbolic link has, and no folder of Kubernetes.
 const modeOfLinks = "0777"
 
-// LeavesOut tells that skip_phases of the node, or of its cluster, has a phase.
+// LeavesOut reports whether skip_phases of the node, or of its cluster, has a phase.
 func LeavesOut(n *topology.Node, phase string) bool { return n.Skips(phase) || n.Cluster.Skips(phase) }
 
 // anyItem is letsGo of phases that let go of all their items.

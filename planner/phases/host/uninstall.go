@@ -106,14 +106,14 @@ type uninstallation struct {
 	ops    []planner.Operation
 }
 
-// broughtRuntime tells that containerd is install's.
+// broughtRuntime reports whether containerd is install's.
 func (u *uninstallation) broughtRuntime() bool {
 	return u.owns(Units+ContainerdUnit) || u.bringsRuntimePackage()
 }
 
 func (u *uninstallation) owns(path string) bool { return slices.Contains(u.Report.Marks.Owned, path) }
 
-// keeps tells that a part stays: as the configuration has it, or had it when
+// keeps reports whether a part stays: as the configuration has it, or had it when
 // the block was last seen.
 func (u *uninstallation) keeps(p topology.Part) bool {
 	if u.Cluster != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// Paced are the workers whose kubelets get another version, in batches: of each
+// Paced returns the workers whose kubelets get another version, in batches: of each
 // pool the canaries first. What an earlier apply has begun is ended before
 // anything else, and canaries that have the version already are not asked for again.
 func Paced(c *topology.Cluster) []topology.Batch {
@@ -72,7 +72,7 @@ func urgency(n *topology.Node) int {
 	return 2
 }
 
-// isDown tells that the node's Node is there and was seen to be not Ready.
+// isDown reports whether the node's Node is there and was seen to be not Ready.
 func isDown(n *topology.Node) bool {
 	if n.Cluster.Report == nil {
 		return false
@@ -88,12 +88,12 @@ func Down(c *topology.Cluster, members []*topology.Node) []*topology.Node {
 	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool { return !isDown(n) || n.Joins() || slices.Contains(turning, n) })
 }
 
-// BatchOf is the place of a worker's batch; -1 when it has none.
+// BatchOf returns the place of a worker's batch; -1 when it has none.
 func BatchOf(c *topology.Cluster, n *topology.Node) int {
 	return slices.IndexFunc(Paced(c), func(b topology.Batch) bool { return slices.Contains(b.Nodes, n) })
 }
 
-// pauseBehind is how long is waited when the worker's batch is done.
+// pauseBehind returns how long is waited when the worker's batch is done.
 func pauseBehind(n *topology.Node) time.Duration {
 	if i := BatchOf(n.Cluster, n); i >= 0 && i+1 < len(Paced(n.Cluster)) {
 		return Paced(n.Cluster)[i].Pool.Pause

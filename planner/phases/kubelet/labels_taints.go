@@ -81,7 +81,7 @@ func NodeItem(n *topology.Node, phase string) state.Item {
 	return it
 }
 
-// NodeAttributes is a node as it is compared: each label, annotation and taint by itself.
+// NodeAttributes returns a node as it is compared: each label, annotation and taint by itself.
 func NodeAttributes(labels, annotations map[string]string, taints []state.Taint) state.Value {
 	m := map[string]state.Value{"labels": state.FromGo(labels), "annotations": state.FromGo(annotations)}
 	byKey := map[string]string{}

@@ -16,7 +16,7 @@ import (
 // on the node and do not tolerate it are deleted at once.
 const noExecute = "NoExecute"
 
-// Evicting are the taints of that effect that the nodes of a cluster are to have.
+// Evicting returns the taints of that effect that the nodes of a cluster are to have.
 func Evicting(cfg *config.Config, recorded *state.State, label string) map[string][]state.Taint {
 	out := map[string][]state.Taint{}
 	for _, n := range cfg.NodesOf(label, "") {
@@ -33,12 +33,12 @@ func Evicting(cfg *config.Config, recorded *state.State, label string) map[strin
 	return out
 }
 
-// drains tells that this plan takes the pods off the node before its kubelet is replaced.
+// drains reports whether this plan takes the pods off the node before its kubelet is replaced.
 func drains(n *topology.Node) bool {
 	return len(DrainStep(n).Operations) > 0 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
 }
 
-// exposed are the pods that a taint finds on the node: what a drain before it takes off
+// exposed returns the pods that a taint finds on the node: what a drain before it takes off
 // is the drain's to say.
 func exposed(n *topology.Node) []state.PodReport {
 	pods := drain.PodsOf(n.Cluster, n.NodeName)
@@ -83,7 +83,7 @@ func taintImpact(n *topology.Node, w topology.PhaseWork) string {
 	return text
 }
 
-// sets tells that a change gives an attribute a value.
+// sets reports whether a change gives an attribute a value.
 func sets(w topology.PhaseWork, path string) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
 		return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path == path && !a.After.IsNull() })

@@ -182,7 +182,7 @@ func registrationWaits(n *topology.Node) []planner.Operation {
 	return ops
 }
 
-// KubeletConfItem is the kubelet's own kubeconfig, as far as it is ours.
+// KubeletConfItem returns the kubelet's own kubeconfig, as far as it is ours.
 func KubeletConfItem(n *topology.Node, phase string) state.Item {
 	server := kubeadm.KubeletServer(n.Input())
 	return state.Item{
@@ -194,7 +194,7 @@ func KubeletConfItem(n *topology.Node, phase string) state.Item {
 	}
 }
 
-// Inlined tells that the kubelet's certificate is in its kubeconfig, or was on its way there.
+// Inlined reports whether the kubelet's certificate is in its kubeconfig, or was on its way there.
 func Inlined(n *topology.Node) bool {
 	if n.Report == nil {
 		return false

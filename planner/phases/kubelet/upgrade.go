@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubeletUnit is the desired kubelet. Of one that runs the version is compared:
+// kubeletUnit returns the desired kubelet. Of one that runs the version is compared:
 // that of the program with that of the process. While the API does not answer
 // nobody tells that of the process: the one that is remembered stands for both.
 func kubeletUnit(n *topology.Node) state.Item {
@@ -37,7 +37,7 @@ func kubeletUnit(n *topology.Node) state.Item {
 	return it
 }
 
-// ObserveUnit is a unit as it was seen, and of a kubelet the version that runs.
+// ObserveUnit returns a unit as it was seen, and of a kubelet the version that runs.
 func ObserveUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) state.Value {
 	if it.Address.ID() != topology.KubeletUnit {
 		return topology.Attributes("active", u.Active, "enabled", u.Enabled)
@@ -77,7 +77,7 @@ func DrainStep(n *topology.Node) planner.Step {
 	}
 }
 
-// emptied tells that the node has no pod any more that a drain would evict. Where
+// emptied reports whether the node has no pod any more that a drain would evict. Where
 // its pods were not looked at, one that has none at all is.
 func emptied(n *topology.Node) bool {
 	all := n.Cluster.Report.Nodes[n.NodeName].Pods
@@ -137,7 +137,7 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 	return impact
 }
 
-// Marked tells that the node is cordoned for this when its kubelet is replaced.
+// Marked reports whether the node is cordoned for this when its kubelet is replaced.
 func Marked(n *topology.Node) bool {
 	seen := n.Cluster.Report.Nodes[n.NodeName]
 	drained := pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
@@ -185,7 +185,7 @@ func stay(n *topology.Node) planner.Operations {
 	return planner.Operations{planner.Cordon{Node: n.NodeName, Undo: true, For: drain.ForLeaving}}
 }
 
-// restarts are the static pods that the node's new kubelet starts anew: the hash
+// restarts returns the static pods that the node's new kubelet starts anew: the hash
 // by which it knows a pod is taken over its own version of the pod's type.
 func restarts(n *topology.Node, w topology.PhaseWork) []*state.Item {
 	var out []*state.Item

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// AfterControlPlanes is when every control plane has the new version. Where the endpoint
+// AfterControlPlanes returns when every control plane has the new version. Where the endpoint
 // moves while only kubelets take another version, the configuration in the cluster
 // is written when the kubelets have turned.
 func AfterControlPlanes(c *topology.Cluster) []state.Address {
@@ -19,7 +19,7 @@ func AfterControlPlanes(c *topology.Cluster) []state.Address {
 	return append(needs, ControlPlanesProved(c)...)
 }
 
-// ControlPlanesProved are the proofs that control planes run with the new version.
+// ControlPlanesProved returns the proofs that control planes run with the new version.
 func ControlPlanesProved(c *topology.Cluster) []state.Address {
 	var needs []state.Address
 	for _, n := range c.ControlPlanes() {
@@ -39,14 +39,14 @@ func BeforeJoins(c *topology.Cluster) []state.Address {
 	return AfterControlPlanes(c)
 }
 
-// beforeKubelet are the steps before a kubelet of a cluster in an upgrade is
+// beforeKubelet returns the steps before a kubelet of a cluster in an upgrade is
 // restarted: one that stays in its version comes when the control planes are
 // done, too.
 func beforeKubelet(n *topology.Node) []state.Address {
 	return append(AfterControlPlanes(n.Cluster), topology.StepAddress(n.Target, topology.DrainPhase), topology.StepAddress(n.Target, topology.InstallPhase))
 }
 
-// Turning are the nodes of a role whose kubelets get another version or that are
+// Turning returns the nodes of a role whose kubelets get another version or that are
 // cordoned for it; those that are cordoned already come first.
 func Turning(c *topology.Cluster, role config.Role) []*topology.Node {
 	var held, rest []*topology.Node

@@ -54,7 +54,7 @@ func addonPlace(c *topology.Cluster, a *config.Addon) state.Source {
 	return a.Source
 }
 
-// keptObjects are the objects that the cluster's own phases keep as they are wanted, with
+// keptObjects returns the objects that the cluster's own phases keep as they are wanted, with
 // what to do instead of giving them oneself. What is written once, as the Corefile, is
 // not among them, nor is what the configuration leaves to others.
 func keptObjects(c *topology.Cluster) map[objectName]string {

@@ -30,7 +30,7 @@ var Addons = topology.Phase{
 	},
 }
 
-// UserAddons are the objects of addon blocks, in the order of their manifests.
+// UserAddons returns the objects of addon blocks, in the order of their manifests.
 func UserAddons(c *topology.Cluster) []state.Item {
 	var items []state.Item
 	for _, a := range c.Addons {
@@ -88,7 +88,7 @@ func (o omitted) into(path string, given, shown state.Value) state.Value {
 	return shown
 }
 
-// elementOf is the place of a given element among those that are shown, by its name
+// elementOf returns the place of a given element among those that are shown, by its name
 // if it has one; -1 for none.
 func elementOf(shown []state.Value, i int, given state.Value) int {
 	if name := given.Get("name").AsString(); name != "" {
@@ -117,7 +117,7 @@ func withoutStringData(o state.Value) state.Value {
 	return state.Map(object)
 }
 
-// AddonTargets are the addons of the configuration, and behind them those that it
+// AddonTargets returns the addons of the configuration, and behind them those that it
 // has no longer and of which objects are recorded: these are pruned.
 func AddonTargets(c *topology.Cluster) (configured, gone []state.Target) {
 	for _, a := range c.Addons {
@@ -150,7 +150,7 @@ func AddonSteps(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// addonNeeds are the steps that an addon waits for: those of other addons that have
+// addonNeeds returns the steps that an addon waits for: those of other addons that have
 // the namespaces of its objects, or the CustomResourceDefinitions of their kinds.
 // Where two rest on one another only one waits: the API is asked again for a while.
 func addonNeeds(c *topology.Cluster) map[state.Target][]state.Address {
@@ -186,7 +186,7 @@ func addonNeeds(c *topology.Cluster) map[state.Target][]state.Address {
 	return needs
 }
 
-// addonOperations are those of an addon, in an order in which the API takes them: a
+// addonOperations returns those of an addon, in an order in which the API takes them: a
 // namespace before what is in it, and a CustomResourceDefinition before objects of
 // its kind; among the rest the manifest's. What is pruned goes at last, the other way round.
 func addonOperations(c *topology.Cluster, w topology.PhaseWork) []planner.Operation {
@@ -257,7 +257,7 @@ type clusterObject struct {
 	objectName
 }
 
-// objectsOf are the objects of a snapshot, at whichever address.
+// objectsOf returns the objects of a snapshot, at whichever address.
 func objectsOf(s *state.Snapshot) map[clusterObject]bool {
 	out := map[clusterObject]bool{}
 	for i := range s.Items {

@@ -20,7 +20,7 @@ import (
 // those that are made for a join. Kubernetes removes an expired one, and that is
 // no drift.
 
-// KeptTokens are the tokens of the configuration's blocks with their IDs.
+// KeptTokens returns the tokens of the configuration's blocks with their IDs.
 func KeptTokens(c *topology.Cluster) map[string]config.BootstrapToken {
 	out := map[string]config.BootstrapToken{}
 	var generated []config.BootstrapToken
@@ -47,7 +47,7 @@ func KeptTokens(c *topology.Cluster) map[string]config.BootstrapToken {
 	return out
 }
 
-// stayingIDs are the IDs of generated tokens that the state has, for the blocks without
+// stayingIDs returns the IDs of generated tokens that the state has, for the blocks without
 // a value; empty for a block more. Blocks have no names: one goes on with the token that
 // was made as it asks, or else with that of its place, or else with any. So tokens in use
 // stay where another block goes, or their cluster gets another name.
@@ -99,7 +99,7 @@ func tokenRef(id string) state.ObjectRef {
 
 const tokenName = "bootstrap-token-"
 
-// TokenID is the ID of the token that an item of this phase stands for; "" for
+// TokenID returns the ID of the token that an item of this phase stands for; "" for
 // any other object.
 func TokenID(a state.Address) string {
 	if a.Phase != topology.TokenPhase {
@@ -112,7 +112,7 @@ func TokenID(a state.Address) string {
 	return id
 }
 
-// tokenItems are the tokens that are to be there.
+// tokenItems returns the tokens that are to be there.
 func tokenItems(c *topology.Cluster) []state.Item {
 	var out []state.Item
 	for id, t := range KeptTokens(c) {
@@ -133,7 +133,7 @@ func tokenItems(c *topology.Cluster) []state.Item {
 	return out
 }
 
-// wantedToken is what a block asks for but its value.
+// wantedToken returns what a block asks for but its value.
 func wantedToken(t config.BootstrapToken) map[string]any {
 	m := map[string]any{"usages": topology.Sorted(t.Usages), "lifetime": lifetime(t)}
 	topology.AddList(m, "groups", t.Groups)
@@ -157,7 +157,7 @@ func lifetime(t config.BootstrapToken) string {
 	return forever
 }
 
-// utc is a moment as Kubernetes writes it.
+// utc returns a moment as Kubernetes writes it.
 func utc(moment string) string {
 	t, err := time.Parse(time.RFC3339, moment)
 	if err != nil {
@@ -166,7 +166,7 @@ func utc(moment string) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// TokenAttributes is a token as the API shows it. A lifetime that is counted
+// TokenAttributes returns a token as the API shows it. A lifetime that is counted
 // from its making cannot be seen: the one recorded, or wanted, is taken for it.
 func TokenAttributes(v *topology.Fleet, it *state.Item, object state.Value) state.Value {
 	field := func(key string) string {

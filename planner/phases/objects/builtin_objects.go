@@ -81,11 +81,11 @@ func isOr(pattern, name string) bool { return pattern == name || pattern == anyN
 // OwnObject is a recorded object that is Kubernetes' own, and in no manifest any more.
 type OwnObject struct {
 	why string
-	// goes tells that its namespace goes in the same plan.
+	// goes reports whether its namespace goes in the same plan.
 	goes bool
 }
 
-// UnwantedOwn are the objects that addons have written to, that are Kubernetes' own, and
+// UnwantedOwn returns the objects that addons have written to, that are Kubernetes' own, and
 // that no manifest of their cluster has any more.
 func UnwantedOwn(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
 	out := map[state.Address]OwnObject{}
@@ -140,7 +140,7 @@ func WithoutOwnedFields(v *topology.Fleet, own map[state.Address]OwnObject, obse
 	return out
 }
 
-// withoutOurs is what is applied to take back what we wrote to an object. Of most these are
+// withoutOurs returns what is applied to take back what we wrote to an object. Of most these are
 // the labels and annotations: by the rest of them the cluster runs, it stays as it is. A
 // namespace and a service account are nothing but their names without it.
 func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
@@ -165,7 +165,7 @@ func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
 	return state.Map(out)
 }
 
-// heldSecret tells that what would be applied as it is there had something secret from us:
+// heldSecret reports whether what would be applied as it is there had something secret from us:
 // the plan and the journal would have it in the clear.
 func heldSecret(wanted, was state.Value) bool {
 	for key, ours := range was.AsMap() {
@@ -176,7 +176,7 @@ func heldSecret(wanted, was state.Value) bool {
 	return false
 }
 
-// keysOfKubernetes are the labels or annotations that we wrote and that the API server has
+// keysOfKubernetes returns the labels or annotations that we wrote and that the API server has
 // there itself: it knows its own by them.
 func keysOfKubernetes(live, was state.Value) map[string]state.Value {
 	out := map[string]state.Value{}
@@ -193,7 +193,7 @@ func isOwnMark(key string) bool {
 	return slices.ContainsFunc(ownMarks, func(m ownMark) bool { return m.key == key })
 }
 
-// only is a snapshot of one item.
+// only returns a snapshot of one item.
 func only(it state.Item) *state.Snapshot {
 	out := &state.Snapshot{Items: []state.Item{it}}
 	out.Sort()

@@ -34,14 +34,14 @@ var BootstrapToken = topology.Phase{
 	},
 }
 
-// Cleanup is the address of the step that deletes the tokens for joining that are left.
+// Cleanup returns the address of the step that deletes the tokens for joining that are left.
 func Cleanup(c *topology.Cluster) state.Address {
 	id := topology.StepAddress(c.Target, topology.TokenPhase)
 	id.Waypoint = tokenCleanup
 	return id
 }
 
-// LeftTokens are the IDs of tokens for joining that an earlier run has left.
+// LeftTokens returns the IDs of tokens for joining that an earlier run has left.
 func LeftTokens(c *topology.Cluster) []string {
 	kept := KeptTokens(c)
 	return slices.DeleteFunc(slices.Clone(c.Report.JoinTokens), func(id string) bool { _, keep := kept[id]; return keep })

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ForeignNamespaces are those of the objects of addons that no addon has and that not
+// ForeignNamespaces returns those of the objects of addons that no addon has and that not
 // every cluster has: somebody else has to make them.
 func ForeignNamespaces(c *topology.Cluster) map[string][]state.Address {
 	out, made := map[string][]state.Address{}, map[string]bool{}

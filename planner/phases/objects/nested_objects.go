@@ -28,7 +28,7 @@ func WantedInside(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) d
 	return diags
 }
 
-// objectsIn are the desired objects of addons that go when an object is deleted.
+// objectsIn returns the desired objects of addons that go when an object is deleted.
 func objectsIn(c *topology.Cluster, outer *state.Item, desired *state.Snapshot) []state.Address {
 	var out []state.Address
 	for i := range desired.Items {
@@ -40,7 +40,7 @@ func objectsIn(c *topology.Cluster, outer *state.Item, desired *state.Snapshot) 
 	return out
 }
 
-// isIn tells whether an object is in a Namespace, or of the kind of a CustomResourceDefinition.
+// isIn reports whether an object is in a Namespace, or of the kind of a CustomResourceDefinition.
 func isIn(ref state.ObjectRef, outer *state.Item) bool {
 	switch at := nameOf(ParseRef(outer.Address.ID())); {
 	case at.group == "" && at.kind == "Namespace":
@@ -68,7 +68,7 @@ func listed(c *topology.Cluster, objects []state.Address) string {
 	return strings.Join(out, "\n")
 }
 
-// inFile is a place in brackets, behind what is written there; "" when it is not known.
+// inFile returns a place in brackets, behind what is written there; "" when it is not known.
 func inFile(s state.Source) string {
 	if s.File == "" {
 		return ""
@@ -76,7 +76,7 @@ func inFile(s state.Source) string {
 	return " (" + s.String() + ")"
 }
 
-// addon is the block of a target of the configuration's.
+// addon returns the block of a target of the configuration's.
 func addon(c *topology.Cluster, t state.Target) *config.Addon {
 	for _, a := range c.Addons {
 		if state.AddonTarget(c.Label, a.Name) == t {

@@ -40,7 +40,7 @@ func objectStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 	return planner.Step{Via: c.Primary, Operations: objectOperations(c, w)}
 }
 
-// ObjectItems are the objects that kubeadm would make in the phase.
+// ObjectItems returns the objects that kubeadm would make in the phase.
 func ObjectItems(c *topology.Cluster, phase string) []state.Item {
 	var items []state.Item
 	for _, o := range staticpod.KubeadmObjects(c) {
@@ -61,7 +61,7 @@ func ObjectItems(c *topology.Cluster, phase string) []state.Item {
 	return items
 }
 
-// formerDefaults are the paths of an object that are settled once it is there and that an
+// formerDefaults returns the paths of an object that are settled once it is there and that an
 // upgrade replaces all the same, as kubeadm's does: what is there is the default of
 // an earlier release. Outside of an upgrade it is left alone.
 func formerDefaults(c *topology.Cluster, o kubeadm.Object) []string {
@@ -74,7 +74,7 @@ func formerDefaults(c *topology.Cluster, o kubeadm.Object) []string {
 	})
 }
 
-// settled is what a write would put there, with the values in it that matter no
+// settled returns what a write would put there, with the values in it that matter no
 // longer once they are there as they are by now: somebody may have scaled what an
 // upgrade gives another image.
 func settled(c *topology.Cluster, it state.Item, o kubeadm.Object) []byte {
@@ -87,7 +87,7 @@ func settled(c *topology.Cluster, it state.Item, o kubeadm.Object) []byte {
 	return []byte(topology.Must(want.MarshalJSON()))
 }
 
-// there is an object as the cluster was seen to have it; null when it was not.
+// there returns an object as the cluster was seen to have it; null when it was not.
 func there(c *topology.Cluster, ref state.ObjectRef) state.Value {
 	if c.Report == nil {
 		return state.Null()
@@ -103,7 +103,7 @@ func clusterInfoAttributes(object state.Value) state.Value {
 	}})
 }
 
-// toldCA is the CA that nodes which join are told of. While another one takes its place
+// toldCA returns the CA that nodes which join are told of. While another one takes its place
 // that is for the steps which tell them of it.
 func toldCA(c *topology.Cluster) state.Value {
 	if pki.LeftExpired(c)[c.CABase()] != "" {
@@ -191,7 +191,7 @@ func ParseRef(s string) state.ObjectRef {
 	return r
 }
 
-// Left is what a reset leaves behind in the state: nothing.
+// Left returns what a reset leaves behind in the state: nothing.
 func Left(s *planner.Step) state.Learned {
 	if s.Phase != topology.ResetPhase {
 		return state.Learned{}
@@ -199,13 +199,13 @@ func Left(s *planner.Step) state.Learned {
 	return state.Learned{Left: []state.Target{s.Target}}
 }
 
-// Recordable is a desired item as the state remembers it.
+// Recordable returns a desired item as the state remembers it.
 func Recordable(it state.Item) state.Item {
 	it.Origin, it.Outdated, it.Content, it.Sealed, it.Outline = nil, nil, nil, state.Sensitive{}, state.Value{}
 	return it
 }
 
-// TrustedSerial is the CA's certificate that is trusted: the one that the item speaks of
+// TrustedSerial returns the CA's certificate that is trusted: the one that the item speaks of
 // where it is among several.
 func TrustedSerial(cas []state.CertificateInfo, it *state.Item) string {
 	wanted := it.Attributes.Get(planner.CASerial).AsString()
@@ -223,7 +223,7 @@ func RankOf(so bool) int {
 	return 0
 }
 
-// afterFirstControlPlane is where kubeadm's upgrade writes the configuration: when the
+// afterFirstControlPlane returns where kubeadm's upgrade writes the configuration: when the
 // first control plane has the new version.
 func afterFirstControlPlane(c *topology.Cluster) []state.Address {
 	return []state.Address{topology.StepAddress(c.InTurn()[0].Target, topology.WaitControlPlanePhase)}

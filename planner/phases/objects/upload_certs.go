@@ -58,7 +58,7 @@ func certsItem(c *topology.Cluster) state.Item {
 	return it
 }
 
-// sharedCerts are the files that control planes share, as kubeadm names them.
+// sharedCerts returns the files that control planes share, as kubeadm names them.
 func sharedCerts(c *topology.Cluster) []planner.UploadedFile {
 	var out []planner.UploadedFile
 	add := func(key, path string) { out = append(out, planner.UploadedFile{Key: key, Path: path}) }
@@ -80,7 +80,7 @@ func sharedCerts(c *topology.Cluster) []planner.UploadedFile {
 	return slices.DeleteFunc(out, func(f planner.UploadedFile) bool { return f.Path == "" })
 }
 
-// CertsAttributes is the Secret as the API shows it. Which key encrypted it
+// CertsAttributes returns the Secret as the API shows it. Which key encrypted it
 // cannot be seen: only the one that is recorded is known to be.
 func CertsAttributes(v *topology.Fleet, it *state.Item, object state.Value) state.Value {
 	m := map[string]state.Value{"files": state.Strings(object.Get("data").Keys()...)}
@@ -98,7 +98,7 @@ func makeCerts(c *topology.Cluster, it *state.Item) planner.Operation {
 	return op
 }
 
-// RefsOfBlocks are the objects that bootstrap_token and upload_certs ask for.
+// RefsOfBlocks returns the objects that bootstrap_token and upload_certs ask for.
 func RefsOfBlocks(c *topology.Cluster) []state.ObjectRef {
 	var out []state.ObjectRef
 	for _, id := range slices.Sorted(maps.Keys(KeptTokens(c))) {
@@ -110,7 +110,7 @@ func RefsOfBlocks(c *topology.Cluster) []state.ObjectRef {
 	return out
 }
 
-// Learned is what the state remembers of a step that was done, before anything
+// Learned returns what the state remembers of a step that was done, before anything
 // is observed again: nobody can see by which key certificates were encrypted,
 // nor for how long a token was meant to live, nor who wants a field of an object: what
 // is applied no more may stay there, as a default or since somebody else wants it too.

@@ -16,7 +16,7 @@ import (
 // caBlocks are the blocks of the CAs by kubeadm's names of them.
 var caBlocks = map[string]string{"ca": "ca", "front-proxy-ca": "front_proxy_ca", "etcd-ca": "etcd_ca"}
 
-// authoritiesOf are the cluster's CAs in kubeadm's order.
+// authoritiesOf returns the cluster's CAs in kubeadm's order.
 func authoritiesOf(c *config.Cluster) []topology.CA {
 	given := c.Certificates.Given()
 	var out []topology.CA
@@ -52,7 +52,7 @@ func take(a *topology.CA, g config.GivenCA) {
 	a.Usages, a.Algorithm = info.Usages, info.Algorithm
 }
 
-// chainOf are the serials of the certificates behind the first.
+// chainOf returns the serials of the certificates behind the first.
 func chainOf(certs []*x509.Certificate) []string {
 	var out []string
 	for _, c := range certs[1:] {
@@ -61,7 +61,7 @@ func chainOf(certs []*x509.Certificate) []string {
 	return out
 }
 
-// caDigest is the identity of a CA: as given, as seen on the primary, or "" for
+// caDigest returns the identity of a CA: as given, as seen on the primary, or "" for
 // one that is to be made.
 func caDigest(c *topology.Cluster, base string) string {
 	if a := c.Authority(base); a.X509 != nil && c.Rotation(base) == nil {
@@ -88,7 +88,7 @@ func Trusting(c *topology.Cluster, attrs state.Value) state.Value {
 	return attrs
 }
 
-// SignedBy is the identity of the CA for an attribute: pending while the CA is to be made.
+// SignedBy returns the identity of the CA for an attribute: pending while the CA is to be made.
 func SignedBy(c *topology.Cluster, base string) state.Value {
 	if digest := caDigest(c, base); digest != "" {
 		return state.String(digest)
@@ -96,7 +96,7 @@ func SignedBy(c *topology.Cluster, base string) state.Value {
 	return state.PendingValue(topology.StepAddress(c.Primary, topology.CertsPhase).String(), base)
 }
 
-// Signer is the CA as the performer finds its key: on the primary, or the operator's.
+// Signer returns the CA as the performer finds its key: on the primary, or the operator's.
 func Signer(c *topology.Cluster, base string) planner.Signer {
 	a := c.Authority(base)
 	s := planner.Signer{Name: a.CAName, Base: base}
@@ -108,7 +108,7 @@ func Signer(c *topology.Cluster, base string) planner.Signer {
 	return s
 }
 
-// BringFile is the file of a value of the configuration.
+// BringFile returns the file of a value of the configuration.
 func BringFile(c *topology.Cluster, path, mode, field string) planner.SecretFile {
 	return planner.SecretFile{Path: path, Mode: mode, Owner: topology.Root, Source: c.Reference(field)}
 }
@@ -226,10 +226,10 @@ func checkMadePeriod(c *topology.Cluster, a topology.CA, now time.Time) diag.Dia
 	return nil
 }
 
-// Date is a moment for a reader.
+// Date returns a moment for a reader.
 func Date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
-// Adoption is what is remembered of the node when somebody else made it. What is
+// Adoption returns what is remembered of the node when somebody else made it. What is
 // replaced, or was reset since, joins as ours.
 func Adoption(n *topology.Node) *state.Adoption {
 	v := n.Cluster.Fleet
@@ -239,7 +239,7 @@ func Adoption(n *topology.Node) *state.Adoption {
 	return v.Recorded.Nodes[n.Target].Adopted
 }
 
-// Unmarked tells that the node was adopted and its host does not carry our mark
+// Unmarked reports whether the node was adopted and its host does not carry our mark
 // yet: nothing was changed there.
 func Unmarked(n *topology.Node) bool {
 	return n.Report != nil && Adoption(n) != nil && (n.Report.Marks == nil || n.Report.Marks.Cluster == "")

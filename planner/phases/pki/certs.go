@@ -65,7 +65,7 @@ var Certs = topology.Phase{
 // or the configuration's wish changes, and no file.
 var shownOfCertificates = map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown, DaysLeft: state.Shown}
 
-// authorityItem is the desired certificate of a CA. That of the operator's is
+// authorityItem returns the desired certificate of a CA. That of the operator's is
 // compared by what tells it from every other.
 func authorityItem(n *topology.Node, phase string, a topology.CA) state.Item {
 	if a.X509 == nil {
@@ -92,7 +92,7 @@ func authorityItem(n *topology.Node, phase string, a topology.CA) state.Item {
 	return it
 }
 
-// certificateItem is a desired certificate. Who signs it is known once the CA exists.
+// certificateItem returns a desired certificate. Who signs it is known once the CA exists.
 func certificateItem(n *topology.Node, c kubeadm.Certificate) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.CertsPhase, "certificate", c.Base), Kind: state.KindCertificate}
 	if n.Cluster.Fleet.PathsOnly {
@@ -142,7 +142,7 @@ func certificateOrigins(n *topology.Node, c kubeadm.Certificate) map[string]stat
 	return out
 }
 
-// nameOrigin is where a name or address of a certificate comes from that no list of
+// nameOrigin returns where a name or address of a certificate comes from that no list of
 // such has.
 func nameOrigin(n *topology.Node, name string) state.Source {
 	c := n.Cluster
@@ -226,10 +226,10 @@ func foundCAs(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	return ops
 }
 
-// Algorithm is that of new keys.
+// Algorithm returns that of new keys.
 func Algorithm(n *topology.Node) string { return kubeadm.ServiceAccountKeys(n.Input()).Algorithm }
 
-// Touches tells that a change concerns the file pair with this base path.
+// Touches reports whether a change concerns the file pair with this base path.
 func Touches(w topology.PhaseWork, base string) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
 		id := c.Address.ID()
@@ -237,7 +237,7 @@ func Touches(w topology.PhaseWork, base string) bool {
 	})
 }
 
-// broughtFiles are the operator's: CA certificates on every control plane, their
+// broughtFiles returns the operator's: CA certificates on every control plane, their
 // keys where they are to lie there, and supplied certificates.
 func broughtFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	var files []planner.SecretFile
@@ -263,7 +263,7 @@ func broughtFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	return files
 }
 
-// sharedFiles are the CAs and keys that a further control plane gets from the primary.
+// sharedFiles returns the CAs and keys that a further control plane gets from the primary.
 func sharedFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	var files []planner.SecretFile
 	add := func(path, mode string) {
@@ -282,7 +282,7 @@ func sharedFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	return files
 }
 
-// Place is where somebody looks who reads of a path of the cluster block: where it
+// Place returns where somebody looks who reads of a path of the cluster block: where it
 // is written, what encloses that, or the block when nothing of it is written.
 func Place(c *topology.Cluster, path string) state.Source {
 	if s := c.Origins.Of(path); s.File != "" {

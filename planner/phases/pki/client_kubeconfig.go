@@ -15,7 +15,7 @@ import (
 // AdminKubeconfig is where control planes have the administrator's kubeconfig.
 const AdminKubeconfig = topology.AdminConf
 
-// ClientKubeconfig is a kubeconfig of a user's own for a cluster: who the user
+// ClientKubeconfig returns a kubeconfig of a user's own for a cluster: who the user
 // is and how long that is believed. The CA's signer names no node: any control
 // plane will do. It fails where nobody here has the CA's key.
 func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, validity time.Duration) (planner.WriteKubeconfig, error) {
@@ -40,7 +40,7 @@ func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, v
 	return planner.WriteKubeconfig{}, fmt.Errorf("cluster %q has no control planes in the configuration", label)
 }
 
-// adminServer is the URL of the API in the administrator's kubeconfig.
+// adminServer returns the URL of the API in the administrator's kubeconfig.
 func adminServer(c *topology.Cluster) string {
 	return kubeadm.Kubeconfigs(c.ControlPlanes()[0].Input(), false)[0].Server
 }
@@ -71,10 +71,10 @@ func AdminServers(cfg *config.Config, recorded *state.State, label string) (serv
 	return server, applied
 }
 
-// CAFile is the certificate of a cluster's CA on its hosts.
+// CAFile returns the certificate of a cluster's CA on its hosts.
 func CAFile(c *config.Cluster) string { return c.Certificates.Dir + "/ca.crt" }
 
-// NextCAFile is the certificate of the CA that takes its place, while it is rotated.
+// NextCAFile returns the certificate of the CA that takes its place, while it is rotated.
 func NextCAFile(c *config.Cluster) string {
 	return topology.NextBase(c.Certificates.Dir+"/ca") + ".crt"
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// SharedURL is where the configuration says that API servers are called.
+// SharedURL returns where the configuration says that API servers are called.
 func SharedURL(c *topology.Cluster) string {
 	planes := c.ControlPlanes()
 	if len(planes) == 0 {
@@ -24,7 +24,7 @@ func SharedURL(c *topology.Cluster) string {
 	return kubeadm.KubeletServer(in)
 }
 
-// FormerHosts are the names by which somebody of the cluster still calls API
+// FormerHosts returns the names by which somebody of the cluster still calls API
 // servers, and which are not the configuration's any more. Whom kubeconfigs of
 // the operator's call is the operator's to say.
 func FormerHosts(c *topology.Cluster) []string {
@@ -58,7 +58,7 @@ func FormerHosts(c *topology.Cluster) []string {
 	return slices.Compact(out)
 }
 
-// AbsentCallers are the names by which workers call API servers that could not be
+// AbsentCallers returns the names by which workers call API servers that could not be
 // looked at, as the state remembers them, and that are not the configuration's any
 // more: with those workers. They turn to the new name when they are seen again.
 func AbsentCallers(c *topology.Cluster) map[string][]string {
@@ -81,7 +81,7 @@ func AbsentCallers(c *topology.Cluster) map[string][]string {
 	return out
 }
 
-// Leaves are the certificates of a control plane: that of the API server with the
+// Leaves returns the certificates of a control plane: that of the API server with the
 // names by which nodes call it that nobody could look at.
 func Leaves(n *topology.Node) []kubeadm.Certificate {
 	out, absent := kubeadm.Leaves(n.Input()), slices.Sorted(maps.Keys(AbsentCallers(n.Cluster)))
@@ -118,7 +118,7 @@ func AppendNew(list []string, s string) []string {
 	return topology.Sorted(append(slices.Clone(list), s))
 }
 
-// Issue is the operation that makes a leaf.
+// Issue returns the operation that makes a leaf.
 func Issue(n *topology.Node, leaf kubeadm.Certificate) planner.IssueCertificate {
 	return planner.IssueCertificate{
 		CA:         Signer(n.Cluster, leaf.CA),

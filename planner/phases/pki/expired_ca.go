@@ -11,13 +11,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// CAExpired tells that the CA is not valid any more, as it is on the primary.
+// CAExpired reports whether the CA is not valid any more, as it is on the primary.
 func CAExpired(c *topology.Cluster, a topology.CA) bool {
 	ca := present(c, a)
 	return ca != nil && HasExpired(*ca, c.Fleet.ObservedAt)
 }
 
-// present is the CA as it is on the primary; nil when it is not there.
+// present returns the CA as it is on the primary; nil when it is not there.
 func present(c *topology.Cluster, a topology.CA) *state.CertificateInfo {
 	primary := c.PrimaryNode()
 	if primary == nil || primary.Report == nil {
@@ -26,7 +26,7 @@ func present(c *topology.Cluster, a topology.CA) *state.CertificateInfo {
 	return inForce(c, a.Base+".crt", primary.Report.Files[a.Base+".crt"].Certificates)
 }
 
-// inForce is the certificate that counts of those in a file: the first, and while a CA
+// inForce returns the certificate that counts of those in a file: the first, and while a CA
 // is rotated the new one behind it, as soon as what most control planes show is of that.
 // Then the API answers and etcd has its quorum, also when the old one has ended.
 func inForce(c *topology.Cluster, path string, certs []state.CertificateInfo) *state.CertificateInfo {
@@ -41,7 +41,7 @@ func inForce(c *topology.Cluster, path string, certs []state.CertificateInfo) *s
 	return &certs[0]
 }
 
-// mostlyBelow tells that most control planes have all that the CA of a file signs from
+// mostlyBelow reports whether most control planes have all that the CA of a file signs from
 // the one with this identity.
 func mostlyBelow(c *topology.Cluster, path, ca string) bool {
 	planes, below := c.ControlPlanes(), 0
@@ -61,10 +61,10 @@ func mostlyBelow(c *topology.Cluster, path, ca string) bool {
 	return 2*below > len(planes)
 }
 
-// Carries tells that the API does not answer without the CA.
+// Carries reports whether the API does not answer without the CA.
 func Carries(a topology.CA) bool { return a.Name != "front-proxy-ca" }
 
-// overtaken are the operations that take away the files of a rotation which had begun
+// overtaken returns the operations that take away the files of a rotation which had begun
 // when its CA was replaced at once: the next rotation would go on with them.
 func overtaken(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
@@ -80,7 +80,7 @@ func overtaken(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	return ops
 }
 
-// unmanagedNode tells that a CA was replaced, and that this was cut short before the node's kubelet:
+// unmanagedNode reports whether a CA was replaced, and that this was cut short before the node's kubelet:
 // its certificate is signed by the CA that has ended, or by nobody whom the primary trusts and
 // the API does not know the node to be well.
 func unmanagedNode(n *topology.Node) bool {
@@ -137,11 +137,11 @@ func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateIn
 		ca.CommonName, a.Base, Date(ca.NotAfter), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(Place(c, "certificates.ca_validity")).For(c.Target)
 }
 
-// ExpiredFile is where the certificate of a CA that was replaced at once is kept until
+// ExpiredFile returns where the certificate of a CA that was replaced at once is kept until
 // that is done.
 func ExpiredFile(a topology.CA) string { return topology.ExpiredFile(a.Base) }
 
-// LeftExpired are the identities of the CAs that an earlier apply has replaced at once, by
+// LeftExpired returns the identities of the CAs that an earlier apply has replaced at once, by
 // base path, when that was cut short.
 func LeftExpired(c *topology.Cluster) map[string]string {
 	primary := c.PrimaryNode()

@@ -57,7 +57,7 @@ type listed struct {
 	by   planner.Renewer
 }
 
-// renewer is who renews what the CA has signed.
+// renewer returns who renews what the CA has signed.
 func renewer(a topology.CA) planner.Renewer {
 	if a.KeyLocation == topology.Keyless {
 		return planner.ByOperator
@@ -65,7 +65,7 @@ func renewer(a topology.CA) planner.Renewer {
 	return planner.ByApply
 }
 
-// successor is who replaces the CA itself.
+// successor returns who replaces the CA itself.
 func successor(a topology.CA) planner.Renewer {
 	if a.KeyLocation == topology.Made {
 		return planner.ByRotation
@@ -73,7 +73,7 @@ func successor(a topology.CA) planner.Renewer {
 	return planner.ByOperator
 }
 
-// CertificateFiles are the files of a node that may hold a certificate, in the
+// CertificateFiles returns the files of a node that may hold a certificate, in the
 // order in which kubeadm certs check-expiration has them.
 func CertificateFiles(n *topology.Node) []listed {
 	c, kubeconfig := n.Cluster, state.ReadKubeconfig
@@ -106,7 +106,7 @@ func CertificateFiles(n *topology.Node) []listed {
 		listed{path.Dir(topology.KubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.ByNobody})
 }
 
-// copiedFrom is the file by which a certificate is renewed: its own, but for the copy that
+// copiedFrom returns the file by which a certificate is renewed: its own, but for the copy that
 // a kubelet keeps of what is in its kubeconfig below an external CA.
 func copiedFrom(n *topology.Node, file string) string {
 	if file == topology.KubeletClientCert && n.Cluster.ExternalCA() {
@@ -129,7 +129,7 @@ func CertificatesQuery(n *topology.Node, q *state.Query) {
 	}
 }
 
-// CertificateExpiry are the certificates on the hosts of the configuration, and
+// CertificateExpiry returns the certificates on the hosts of the configuration, and
 // whether the plan issues others.
 func CertificateExpiry(v *topology.Fleet, p *planner.Plan) []planner.CertificateEnd {
 	changed := map[state.Target]map[string]bool{}
@@ -160,7 +160,7 @@ func CertificateExpiry(v *topology.Fleet, p *planner.Plan) []planner.Certificate
 	return out
 }
 
-// dropsOld tells that the plan puts a new CA in the place of the one in a file, as the last
+// dropsOld reports whether the plan puts a new CA in the place of the one in a file, as the last
 // stage of its rotation does.
 func dropsOld(n *topology.Node, p *planner.Plan, path string) bool {
 	last := topology.StepAddress(n.Target, topology.CertsPhase)
@@ -171,7 +171,7 @@ func dropsOld(n *topology.Node, p *planner.Plan, path string) bool {
 	return n.Cluster.Rotation(strings.TrimSuffix(path, ".crt")) != nil && p.Step(last) != nil
 }
 
-// Certificates are those that the node's host holds, as far as it was looked at.
+// Certificates returns those that the node's host holds, as far as it was looked at.
 func Certificates(n *topology.Node) []HeldCertificate {
 	if n.Report == nil {
 		return nil
@@ -220,7 +220,7 @@ func held(n *topology.Node, f listed) (HeldCertificate, bool) {
 	return h, true
 }
 
-// callName is a path as people call it.
+// callName returns a path as people call it.
 func callName(n *topology.Node, p string) string {
 	if rest, ok := strings.CutPrefix(p, n.Cluster.Certificates.Dir+"/"); ok {
 		return strings.TrimSuffix(rest, ".crt")
@@ -232,7 +232,7 @@ func callName(n *topology.Node, p string) string {
 // when it has.
 const DaysLeft = "days_left"
 
-// Due tells that a certificate is to be renewed.
+// Due reports whether a certificate is to be renewed.
 func Due(c state.CertificateInfo, before time.Duration, now time.Time) bool {
 	return !now.IsZero() && now.Add(before).After(c.NotAfter)
 }

@@ -65,14 +65,14 @@ func supplies(n *topology.Node) []Supply {
 	return out
 }
 
-// SuppliedLeaf is a leaf that nobody here can issue.
+// SuppliedLeaf returns a leaf that nobody here can issue.
 func SuppliedLeaf(n *topology.Node, leaf kubeadm.Certificate) (Supply, bool) {
 	ca := n.Cluster.Authority(leaf.CA)
 	name := n.NodeName + "/pki" + strings.TrimPrefix(leaf.Base, n.Cluster.Certificates.Dir)
 	return Supply{Name: name, CA: ca.Block, Certificate: leaf}, ca.KeyLocation == topology.Keyless
 }
 
-// suppliedConf is a kubeconfig that nobody here can issue.
+// suppliedConf returns a kubeconfig that nobody here can issue.
 func suppliedConf(n *topology.Node, k kubeadm.Kubeconfig) (Supply, bool) {
 	ca := n.Cluster.Authority(n.Cluster.Certificates.Dir + "/ca")
 	client := kubeadm.Certificate{
@@ -83,7 +83,7 @@ func suppliedConf(n *topology.Node, k kubeadm.Kubeconfig) (Supply, bool) {
 	return Supply{Name: name, CA: ca.Block, Certificate: client, Kubeconfig: &k}, ca.KeyLocation == topology.Keyless
 }
 
-// files are the names of the files that a supply consists of: the key first,
+// files returns the names of the files that a supply consists of: the key first,
 // since a certificate that exists means that the pair is whole.
 func (s Supply) files() []string {
 	if s.Kubeconfig != nil {
@@ -92,7 +92,7 @@ func (s Supply) files() []string {
 	return []string{s.Name + ".key", s.Name + ".crt"}
 }
 
-// describe is what whoever signs has to know.
+// describe returns what whoever signs has to know.
 func (s Supply) describe() string {
 	c := s.Certificate
 	parts := []string{"CN=" + c.CommonName}
@@ -109,7 +109,7 @@ func (s Supply) describe() string {
 	return strings.Join(parts, ", ")
 }
 
-// bring are the files of a supply, as they are to lie on the host. The CA goes
+// bring returns the files of a supply, as they are to lie on the host. The CA goes
 // with a certificate: who signed it shows beside it.
 func bring(n *topology.Node, s Supply) []planner.SecretFile {
 	c := n.Cluster
@@ -181,7 +181,7 @@ func clusterCheck(c *topology.Cluster, s Supply) []string {
 	return append(out, outdated(c, state.CertificateInfoOf(leaf))...)
 }
 
-// chains tells that a certificate is signed by the CA, or by one of those that
+// chains reports whether a certificate is signed by the CA, or by one of those that
 // came with it which is. When each is valid is not asked here.
 func chains(chain []*x509.Certificate, ca *x509.Certificate) bool {
 	for range chain {
@@ -266,7 +266,7 @@ func (r *suppliesReport) line(to *[]string, s Supply, said ...string) {
 	}
 }
 
-// identity are the attributes by which a supplied certificate is known on a host.
+// identity returns the attributes by which a supplied certificate is known on a host.
 func identity(n *topology.Node, s Supply) map[string]any {
 	info := state.CertificateInfo{CommonName: s.Certificate.CommonName}
 	if k, ok := kept(n, s); ok {
@@ -279,7 +279,7 @@ func identity(n *topology.Node, s Supply) map[string]any {
 	return map[string]any{"common_name": info.CommonName, "serial": info.Serial, "not_after": RFC3339(info.NotAfter)}
 }
 
-// suppliedItem is the desired certificate of a supply.
+// suppliedItem returns the desired certificate of a supply.
 func suppliedItem(n *topology.Node, s Supply) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.CertsPhase, "certificate", s.Certificate.Base), Kind: state.KindCertificate}
 	if n.Cluster.Fleet.PathsOnly {
@@ -290,7 +290,7 @@ func suppliedItem(n *topology.Node, s Supply) state.Item {
 	return withKeyAccess(it)
 }
 
-// suppliedConfItem is the desired kubeconfig of a supply.
+// suppliedConfItem returns the desired kubeconfig of a supply.
 func suppliedConfItem(n *topology.Node, s Supply) state.Item {
 	it := state.Item{Address: topology.ItemAddress(n.Target, topology.KubeconfigPhase, "file", s.Kubeconfig.Path), Kind: state.KindKubeconfig}
 	if n.Cluster.Fleet.PathsOnly {
@@ -311,5 +311,5 @@ func suppliedConfItem(n *topology.Node, s Supply) state.Item {
 	return it
 }
 
-// RFC3339 is a moment as items have it.
+// RFC3339 returns a moment as items have it.
 func RFC3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }

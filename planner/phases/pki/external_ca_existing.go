@@ -35,13 +35,13 @@ func kept(n *topology.Node, s Supply) (topology.Kept, bool) {
 	return topology.Kept{CertificateInfo: f.Certificates[0]}, true
 }
 
-// keeps tells that a supply is kept.
+// keeps reports whether a supply is kept.
 func keeps(n *topology.Node, s Supply) bool {
 	_, ok := kept(n, s)
 	return ok
 }
 
-// keptConf is a kubeconfig with its certificate inside, or with the one that the
+// keptConf returns a kubeconfig with its certificate inside, or with the one that the
 // kubelet asked for while the CA's key was in the cluster still.
 func keptConf(n *topology.Node, spec *kubeadm.Kubeconfig) (topology.Kept, bool) {
 	f := n.Report.Files[spec.Path]
@@ -125,7 +125,7 @@ func outdated(c *topology.Cluster, leaf state.CertificateInfo) []string {
 	return nil
 }
 
-// administers tells that a certificate may do everything, also what the group may.
+// administers reports whether a certificate may do everything, also what the group may.
 func administers(leaf state.CertificateInfo, group string) bool {
 	return group == "kubeadm:cluster-admins" && slices.Contains(leaf.Organizations, "system:masters")
 }

@@ -20,7 +20,7 @@ type clientFile struct {
 	certificate string
 }
 
-// clientFiles are those of the cluster. The key comes before its certificate:
+// clientFiles returns those of the cluster. The key comes before its certificate:
 // one that is there means that the pair is whole.
 func clientFiles(c *topology.Cluster) []clientFile {
 	e := c.Etcd.External
@@ -43,7 +43,7 @@ func clientFiles(c *topology.Cluster) []clientFile {
 	return out
 }
 
-// PKIFoldersAround are the folders that hold certificates and keys of a node,
+// PKIFoldersAround returns the folders that hold certificates and keys of a node,
 // and the folders around them.
 func PKIFoldersAround(n *topology.Node) []string {
 	var out []string
@@ -54,7 +54,7 @@ func PKIFoldersAround(n *topology.Node) []string {
 	return slices.Compact(out)
 }
 
-// FoldersOf are the folders that paths lie in, in order.
+// FoldersOf returns the folders that paths lie in, in order.
 func FoldersOf(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -64,7 +64,7 @@ func FoldersOf(paths []string) []string {
 	return slices.Compact(out)
 }
 
-// foldersAround are the folders that a path lies in, without those at the root and
+// foldersAround returns the folders that a path lies in, without those at the root and
 // others that belong to the whole machine.
 func foldersAround(p string) []string {
 	var out []string
@@ -76,7 +76,7 @@ func foldersAround(p string) []string {
 	return out
 }
 
-// clientItems are the desired files. Of the certificates what tells each from
+// clientItems returns the desired files. Of the certificates what tells each from
 // every other is compared; the key is its certificate's.
 func clientItems(n *topology.Node) []state.Item {
 	var items []state.Item

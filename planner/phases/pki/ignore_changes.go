@@ -30,7 +30,7 @@ func nodeIgnore(n *topology.Node) {
 	n.Ignored = ignoredArgs(n, ComponentArgs(&settings))
 }
 
-// ignoredArgs are the arguments of static pods that are ignored. They are not put into the
+// ignoredArgs returns the arguments of static pods that are ignored. They are not put into the
 // settings: a patch may speak of where an argument stands, and of the value that it has.
 func ignoredArgs(n *topology.Node, components []Component) *kubeadm.Kept {
 	out := kubeadm.Kept{}
@@ -59,7 +59,7 @@ func ignoredArgs(n *topology.Node, components []Component) *kubeadm.Kept {
 	return &out
 }
 
-// groupArgs are the values of arguments by name.
+// groupArgs returns the values of arguments by name.
 func groupArgs(args []state.Arg) map[string][]string {
 	out := map[string][]string{}
 	for _, a := range args {
@@ -151,7 +151,7 @@ func At(v state.Value, path []string) state.Value {
 	return v
 }
 
-// Replaced is the tree with another value at the path; null takes the key away.
+// Replaced returns the tree with another value at the path; null takes the key away.
 func Replaced(v state.Value, path []string, by state.Value) state.Value {
 	m := map[string]state.Value{}
 	for key, e := range v.AsMap() {
@@ -217,12 +217,12 @@ func SystemConfig(name string) state.ObjectRef {
 	return state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: name}
 }
 
-// DocumentOf is a document inside a ConfigMap; null when it is not there.
+// DocumentOf returns a document inside a ConfigMap; null when it is not there.
 func DocumentOf(object state.Value, key string) state.Value {
 	return provenance.Document(object.Get("data").AsMap()[key])
 }
 
-// differing are the paths where what is there is not what is rendered without a
+// differing returns the paths where what is there is not what is rendered without a
 // word of the configuration: what nobody sets is marked as a default in the cluster.
 func differing(rendered, seen state.Value, paths [][]string) [][]string {
 	var out [][]string

@@ -39,7 +39,7 @@ func ObserveKeyAccess(it *state.Item, attrs state.Value, r *state.Report) state.
 	return state.Map(m)
 }
 
-// Access is who may read a file with a private key, as it compares with what is wanted.
+// Access returns who may read a file with a private key, as it compares with what is wanted.
 // A mode that allows less is as good. Of a symbolic link, whose own mode says nothing,
 // the file counts that it leads to; where it leads to none nobody can read anything.
 func Access(f state.FileReport, mode, owner state.Value) (state.Value, state.Value) {
@@ -55,14 +55,14 @@ func Access(f state.FileReport, mode, owner state.Value) (state.Value, state.Val
 	return mode, state.String(f.Owner)
 }
 
-// within tells that a mode allows nothing that another one does not.
+// within reports whether a mode allows nothing that another one does not.
 func within(mode, other string) bool {
 	have, err := strconv.ParseUint(mode, 8, 16)
 	want, otherErr := strconv.ParseUint(other, 8, 16)
 	return err == nil && otherErr == nil && have&^want == 0
 }
 
-// FileMode is the mode of a file as it compares with what is wanted. Of what only root
+// FileMode returns the mode of a file as it compares with what is wanted. Of what only root
 // reads one that allows less is as good: hosts are hardened so.
 func FileMode(it *state.Item, f state.FileReport) string {
 	want := it.Attributes.Get("mode").AsString()
@@ -83,7 +83,7 @@ func KeptModes(n *topology.Node, ops []planner.Operation) []planner.Operation {
 	return ops
 }
 
-// SetAccess is a change without what it says of who may read a key, and the operation
+// SetAccess returns a change without what it says of who may read a key, and the operation
 // that puts that right; nil when it says nothing of it.
 func SetAccess(v *topology.Fleet, c planner.Change) (planner.Change, planner.Operation) {
 	wrong, others := c.Access()

@@ -60,7 +60,7 @@ func kubeconfigSpecs(n *topology.Node) []kubeadm.Kubeconfig {
 	return nil
 }
 
-// keepsSuperAdmin tells that the founder's super-admin.conf is on the host still,
+// keepsSuperAdmin reports whether the founder's super-admin.conf is on the host still,
 // and can be renewed with the others.
 func keepsSuperAdmin(n *topology.Node) bool {
 	return n.Report != nil && n.Report.Files[SuperAdminConf].Kubeconfig != nil && n.Cluster.Authority(n.Cluster.CABase()).KeyLocation != topology.Keyless

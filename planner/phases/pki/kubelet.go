@@ -15,7 +15,7 @@ import (
 
 const KubeletFlags = "/var/lib/kubelet/kubeadm-flags.env"
 
-// WorkerCA is the cluster's CA certificate on a worker; control planes have it from certs.
+// WorkerCA returns the cluster's CA certificate on a worker; control planes have it from certs.
 func WorkerCA(n *topology.Node) []state.Item {
 	if n.IsControlPlane() {
 		return nil
@@ -44,7 +44,7 @@ func BringCA(n *topology.Node) []planner.Operation {
 	return append(ops, planner.CopySecrets{From: n.Cluster.Primary, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: topology.Root}}})
 }
 
-// ServerOrigin is who wants the server of a kubeconfig: the endpoint of the cluster,
+// ServerOrigin returns who wants the server of a kubeconfig: the endpoint of the cluster,
 // or the address of the control plane whose own API server is spoken to.
 func ServerOrigin(n *topology.Node, server string) state.Source {
 	c := n.Cluster
@@ -86,7 +86,7 @@ func input(k topology.KubeletKey) kubeadm.Input {
 // kubeconfig, when it starts.
 const UsableAttr = "usable"
 
-// ImplicitAttribute is what the state says of an attribute that goes without saying, since a
+// ImplicitAttribute returns what the state says of an attribute that goes without saying, since a
 // refresh-only apply has learned it or an apply was cut short; null for nothing.
 func ImplicitAttribute(v *topology.Fleet, a state.Address, name string) state.Value {
 	was := v.RecordedItems.Find(a)
@@ -104,7 +104,7 @@ func observeUsable(n *topology.Node, a state.Address, seen state.Value) state.Va
 	return topology.With(seen, UsableAttr, n.MissingCredentials() == "")
 }
 
-// KubeletChanges tells that the node's kubelet gets another version.
+// KubeletChanges reports whether the node's kubelet gets another version.
 func KubeletChanges(n *topology.Node) bool { return NewKubeletVersion(n) != "" }
 
 func NewKubeletVersion(n *topology.Node) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// KubeletCertificateItem is the certificate that a kubelet renews by itself as
+// KubeletCertificateItem returns the certificate that a kubelet renews by itself as
 // long as it runs and the API answers. Ours to renew it is only once it has
 // ended, the CA that has signed it is gone, or the kubelet has lost it.
 func KubeletCertificateItem(n *topology.Node, phase string) state.Item {
@@ -42,7 +42,7 @@ func HasExpired(c state.CertificateInfo, now time.Time) bool {
 	return !now.IsZero() && now.After(c.NotAfter)
 }
 
-// RenewsKubelet tells that a kubelet's certificate is among the changes.
+// RenewsKubelet reports whether a kubelet's certificate is among the changes.
 func RenewsKubelet(w topology.PhaseWork) bool {
 	for _, c := range w.Changes {
 		if c.Address.ID() == topology.KubeletClientCert {
@@ -83,7 +83,7 @@ func ReplaceKubeletCertificate(n *topology.Node, ca planner.Signer, trust string
 	)
 }
 
-// RevivesImpact is what it means to those who use the cluster.
+// RevivesImpact returns what it means to those who use the cluster.
 func RevivesImpact(n *topology.Node) string {
 	certs, since := n.Report.Files[topology.KubeletClientCert].Certificates, n.MissingCredentials()
 	switch {

@@ -39,7 +39,7 @@ func CompletePrimary(c *topology.Cluster) {
 	}
 }
 
-// hasLost tells that the primary of a cluster that lives lacks something that all share.
+// hasLost reports whether the primary of a cluster that lives lacks something that all share.
 func hasLost(c *topology.Cluster) bool {
 	primary := c.PrimaryNode()
 	if c.Founding || c.Fleet.Destroy || primary == nil || primary.Report == nil || primary.Report.Marks == nil && !Unmarked(primary) {
@@ -51,7 +51,7 @@ func hasLost(c *topology.Cluster) bool {
 	return len(Lacks(primary)) > 0
 }
 
-// Lacks are the files that a control plane of a cluster that lives does not have,
+// Lacks returns the files that a control plane of a cluster that lives does not have,
 // and that cannot be made of others: those of CAs of ours, and the key that signs
 // the tokens of service accounts.
 func Lacks(n *topology.Node) []string {
@@ -150,7 +150,7 @@ func WithLostKey(v *topology.Fleet, it *state.Item, attrs state.Value, r *state.
 	return state.Map(m)
 }
 
-// keepsKey tells that the key of a pair is on the node's host, and of our making.
+// keepsKey reports whether the key of a pair is on the node's host, and of our making.
 func keepsKey(n *topology.Node, base string) bool {
 	if !n.IsControlPlane() {
 		return false

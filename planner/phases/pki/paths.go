@@ -8,12 +8,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Paths are the certificates and keys that a node of the configuration has.
+// Paths returns the certificates and keys that a node of the configuration has.
 func Paths(n *topology.Node) []string {
 	return Files(append(Certs.NodeItems(n), WorkerCA(n)...))
 }
 
-// Files are the paths of certificates and keys among items, in order.
+// Files returns the paths of certificates and keys among items, in order.
 func Files(items []state.Item) []string {
 	set := map[string]bool{}
 	for i := range items {

@@ -7,7 +7,7 @@ import (
 
 func Next(r *topology.KeyRotation) string { return r.Base + "-next" }
 
-// lasts tells that the rotation is not over when this plan is done: who is brought the
+// lasts reports whether the rotation is not over when this plan is done: who is brought the
 // keys is brought the new pair as well.
 func lasts(r *topology.KeyRotation) bool { return r != nil && r.Begun && !r.Due }
 
@@ -24,7 +24,7 @@ func BringNext(r *topology.KeyRotation) planner.Operation {
 	return BringKeys(r, planner.SecretFile{Path: Next(r) + ".key"}, planner.SecretFile{Path: Next(r) + ".pub"})
 }
 
-// RotationPaths are the files of a rotation, in the order in which they go: the
+// RotationPaths returns the files of a rotation, in the order in which they go: the
 // last one tells that it is a second copy, and may be taken away.
 func RotationPaths(a topology.CA) []string {
 	return []string{a.OldFile(), a.NextBase() + ".key", a.NextBase() + ".crt"}

@@ -34,7 +34,7 @@ func APIMeanwhile(n *topology.Node, phase string) string {
 	return "; the API is down while it restarts, since this is the only control plane"
 }
 
-// servingBeside are the control planes that serve the API while a phase restarts
+// servingBeside returns the control planes that serve the API while a phase restarts
 // this one's.
 func servingBeside(n *topology.Node, phase string) []string {
 	c := n.Cluster
@@ -55,7 +55,7 @@ func servingBeside(n *topology.Node, phase string) []string {
 	return out
 }
 
-// Pair tells that etcd has two voters when a phase restarts this control plane's:
+// Pair reports whether etcd has two voters when a phase restarts this control plane's:
 // it needs both, so that nothing is served while one does.
 func Pair(n *topology.Node, phase string) bool {
 	return len(n.Cluster.VotersAt(RestartWindow(n, phase))) == 2
@@ -89,7 +89,7 @@ func EtcdMeanwhile(n *topology.Node, phase string) string {
 	return "; quorum is held when " + are(sick) + " back, and before that this is refused"
 }
 
-// memberName is how a member of etcd is called in a sentence: as its node is.
+// memberName returns how a member of etcd is called in a sentence: as its node is.
 func memberName(c *topology.Cluster, m state.EtcdMember) string {
 	for _, n := range c.ControlPlanes() {
 		if slices.Contains(m.PeerURLs, n.PeerURL()) {
@@ -107,7 +107,7 @@ func memberName(c *topology.Cluster, m state.EtcdMember) string {
 	return m.Name
 }
 
-// Throughout is the sentence about members of etcd of which none comes or goes.
+// Throughout returns the sentence about members of etcd of which none comes or goes.
 func Throughout(c *topology.Cluster, steps []planner.Step) string {
 	voters := c.VotersAt(topology.AnyWindow)
 	if len(voters) == 0 {

@@ -70,7 +70,7 @@ func readers() []topology.CertConsumer {
 	}
 }
 
-// etcdCA is the file of the CA that the API server trusts for etcd, or empty.
+// etcdCA returns the file of the CA that the API server trusts for etcd, or empty.
 func etcdCA(n *topology.Node) string {
 	if e := n.Cluster.Etcd.External; e != nil {
 		return e.CAFile
@@ -78,7 +78,7 @@ func etcdCA(n *topology.Node) string {
 	return n.Cluster.Certificates.Dir + "/etcd/ca.crt"
 }
 
-// ReadersOf are the components of a phase, or of all, that run on a node.
+// ReadersOf returns the components of a phase, or of all, that run on a node.
 func ReadersOf(n *topology.Node, phase string) []topology.CertConsumer {
 	if !n.IsControlPlane() {
 		return nil
@@ -88,7 +88,7 @@ func ReadersOf(n *topology.Node, phase string) []topology.CertConsumer {
 	})
 }
 
-// held are the uses that the configuration does not give to other files.
+// held returns the uses that the configuration does not give to other files.
 func held(r topology.CertConsumer, n *topology.Node) []topology.CertUse {
 	return configured(r, n, r.Once(n))
 }
@@ -100,7 +100,7 @@ func configured(r topology.CertConsumer, n *topology.Node, uses []topology.CertU
 	})
 }
 
-// Files are the files that the component holds, each once.
+// Files returns the files that the component holds, each once.
 func Files(r topology.CertConsumer, n *topology.Node) []string {
 	var out []string
 	for _, u := range held(r, n) {
@@ -122,7 +122,7 @@ func HeldFiles(r topology.CertConsumer, n *topology.Node, trust bool) []string {
 	return files
 }
 
-// process is the component's among others of its name: by the first file that it holds.
+// process returns the component's among others of its name: by the first file that it holds.
 func process(r topology.CertConsumer, n *topology.Node) state.Process {
 	first := held(r, n)[0]
 	return state.Process{Name: r.Component, Argument: "--" + first.Flag + "=" + first.Path}
@@ -138,7 +138,7 @@ func ReadersQuery(n *topology.Node, q *state.Query) {
 	}
 }
 
-// leavesToStages tells that a component is to read its files in a stage of a rotation,
+// leavesToStages reports whether a component is to read its files in a stage of a rotation,
 // for which the API has to answer first, and that does not live on the component.
 func leavesToStages(c *topology.Cluster, r topology.CertConsumer) bool {
 	return c.Report == nil && len(c.Rotating) > 0 && r.Component != "etcd" && r.Component != "kube-apiserver"
@@ -166,7 +166,7 @@ func WithStale(n *topology.Node, path string, attrs state.Value) state.Value {
 	return attrs
 }
 
-// renewed are the files with certificates, keys and kubeconfigs that a plan
+// renewed returns the files with certificates, keys and kubeconfigs that a plan
 // writes on a node, among those that its components may have read.
 func renewed(w topology.PhaseWork) map[string]bool {
 	out := map[string]bool{}
@@ -178,7 +178,7 @@ func renewed(w topology.PhaseWork) map[string]bool {
 	return out
 }
 
-// FileOf is the file of an item with a certificate, a key or a kubeconfig.
+// FileOf returns the file of an item with a certificate, a key or a kubeconfig.
 func FileOf(c planner.Change) string {
 	if c.Address.Class() == "certificate" {
 		return c.Address.ID() + ".crt"
@@ -223,7 +223,7 @@ func TakeUpFiles(n *topology.Node, s *planner.Step, phase string, rewritten []st
 	return restarted
 }
 
-// takers are the components that take something up in a phase, in the order in which
+// takers returns the components that take something up in a phase, in the order in which
 // they go down. An API server that has to restart when the etcd beside it does goes
 // down with it, and first: it cannot serve without it, but would go on to accept
 // requests, and whoever is connected to it would wait for those.
@@ -248,7 +248,7 @@ func takers(n *topology.Node, phase string, t CertReload) []topology.CertConsume
 	return takers
 }
 
-// unread are the files for which a component has to be restarted.
+// unread returns the files for which a component has to be restarted.
 func unread(n *topology.Node, r topology.CertConsumer, t CertReload) []string {
 	return slices.DeleteFunc(HeldFiles(r, n, t.Trust), func(p string) bool { return !t.Files[p] && (t.Beyond(p) || !n.Report.Outdated(r.Component, p)) })
 }
@@ -271,7 +271,7 @@ func showWaits(n *topology.Node, r topology.CertConsumer, renewed map[string]boo
 // again that has exited many times (pkg/kubelet, MaxContainerBackOff).
 const maxBackOff = 5 * time.Minute
 
-// patience is how long a component may take to come up again. Where nobody
+// patience returns how long a component may take to come up again. Where nobody
 // answers for the cluster, components may have exited for hours.
 func patience(n *topology.Node) time.Duration {
 	if n.Cluster.Report == nil {
@@ -280,17 +280,17 @@ func patience(n *topology.Node) time.Duration {
 	return n.Cluster.Timeouts.UpgradeManifests
 }
 
-// ReplacesAtOnce tells that CAs which have ended are replaced in this plan.
+// ReplacesAtOnce reports whether CAs which have ended are replaced in this plan.
 func ReplacesAtOnce(c *topology.Cluster) bool { return len(c.AtOnce) > 0 }
 
-// blind tells that members of etcd restart to trust another CA while nobody
+// blind reports whether members of etcd restart to trust another CA while nobody
 // answers: none of them can be well before all have done so, so that none is
 // waited for; the API servers behind them are.
 func blind(n *topology.Node, phase string, restarted []string) bool {
 	return phase == topology.EtcdPhase && n.Cluster.Report == nil && slices.Contains(restarted, "etcd")
 }
 
-// RotationBegun tells that something of a rotation of this plan was done before.
+// RotationBegun reports whether something of a rotation of this plan was done before.
 func RotationBegun(c *topology.Cluster) bool {
 	return c.Keys.Acts() && c.Keys.Begun || slices.ContainsFunc(c.Rotating, func(r *topology.CARotation) bool { return r.Begun })
 }

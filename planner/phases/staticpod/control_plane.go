@@ -116,13 +116,13 @@ func AwaitPods(n *topology.Node, s *planner.Step, w topology.PhaseWork) []string
 	return rewritten
 }
 
-// ComponentOf is the name of the pod that a manifest's item holds.
+// ComponentOf returns the name of the pod that a manifest's item holds.
 func ComponentOf(it *state.Item) string {
 	path := it.Address.ID()
 	return strings.TrimSuffix(path[strings.LastIndex(path, "/")+1:], ".yaml")
 }
 
-// AdminUnbound tells that the administrator has no rights: an earlier apply was cut short
+// AdminUnbound reports whether the administrator has no rights: an earlier apply was cut short
 // before it gave them. What is asked of an API server by its own host's admin.conf
 // has to wait for them; on the founder there is super-admin.conf as well.
 func AdminUnbound(c *topology.Cluster) bool {

@@ -23,13 +23,13 @@ import (
 // EndpointMoved is the waypoint at which the old name goes.
 const EndpointMoved = "endpoint-moved"
 
-// sharedAddress is that as HOST:PORT: control_plane_endpoint, or the address of the only
+// sharedAddress returns that as HOST:PORT: control_plane_endpoint, or the address of the only
 // control plane.
 func sharedAddress(c *topology.Cluster) string {
 	return strings.TrimPrefix(pki.SharedURL(c), "https://")
 }
 
-// calledDepartures are those that leave in this plan, also to come back, and by whose name
+// calledDepartures returns those that leave in this plan, also to come back, and by whose name
 // or address somebody still calls API servers. Of one that is gone, or whose member of
 // etcd is dead, nobody is served who calls it.
 func calledDepartures(c *topology.Cluster) []topology.Departure {

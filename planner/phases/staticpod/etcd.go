@@ -36,7 +36,7 @@ var Etcd = topology.Phase{
 	},
 }
 
-// etcdManifest is the pod as it should be. One who joins gets a placeholder,
+// etcdManifest returns the pod as it should be. One who joins gets a placeholder,
 // since who else is a member is known only then.
 func etcdManifest(n *topology.Node, in kubeadm.Input) ([]byte, error) {
 	switch {
@@ -68,7 +68,7 @@ func etcdStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	}
 }
 
-// NotAMember tells that etcd answers and counts no member of the node that has run, and
+// NotAMember reports whether etcd answers and counts no member of the node that has run, and
 // that its host holds no data of one: whatever the state remembers, it has to be added.
 func NotAMember(n *topology.Node) bool {
 	c := n.Cluster
@@ -76,14 +76,14 @@ func NotAMember(n *topology.Node) bool {
 		!n.Report.Files[n.EtcdData()].Exists && Counted(n) == ""
 }
 
-// OrphanedMember tells that the host has the pod of a member that etcd does not count any more,
+// OrphanedMember reports whether the host has the pod of a member that etcd does not count any more,
 // as where its leaving was cut short. The kubelet must not find it: who was the first
 // member would found an etcd by it, and any other wait for members of then.
 func OrphanedMember(n *topology.Node) bool {
 	return n.Joins() && NotAMember(n) && n.Report.Files[topology.Manifest("etcd")].Exists
 }
 
-// enters tells that nothing of a control plane runs here yet that could be restarted,
+// enters reports whether nothing of a control plane runs here yet that could be restarted,
 // whatever the state remembers: it joins.
 func enters(n *topology.Node) bool {
 	return n.Joining() && n.Report.Units[topology.KubeletUnit].Active != "active" ||
@@ -102,7 +102,7 @@ func JoinEtcd(n *topology.Node, pod planner.Content) planner.Operations {
 	}
 }
 
-// EtcdManifest is the manifest of one who joins, as a plan holds it.
+// EtcdManifest returns the manifest of one who joins, as a plan holds it.
 func EtcdManifest(w topology.PhaseWork, n *topology.Node) planner.Content {
 	it := w.Desired.Find(topology.ItemAddress(n.Target, topology.EtcdPhase, "file", topology.Manifest("etcd")))
 	content, _ := sensitive.Inlined(it, it.Content)
@@ -126,14 +126,14 @@ func promoteStep(n *topology.Node) planner.Step {
 	}
 }
 
-// memberLimits are those of a step that changes etcd's membership. A gate looks
+// memberLimits returns those of a step that changes etcd's membership. A gate looks
 // before its step only, so that no other member may restart during the step:
 // both would be let through, and together they could take the quorum.
 func memberLimits(c *topology.Cluster) []string {
 	return []string{c.Limit("etcd-membership"), c.Limit("control-plane-disruption")}
 }
 
-// Counted is the name by which etcd counts the node as a member that has run and,
+// Counted returns the name by which etcd counts the node as a member that has run and,
 // where etcd does not say who its members are, by which the state has it as one;
 // empty when it is none.
 func Counted(n *topology.Node) string {
@@ -152,7 +152,7 @@ func Counted(n *topology.Node) string {
 	return ""
 }
 
-// MembersKnown tells that etcd answers.
+// MembersKnown reports whether etcd answers.
 func MembersKnown(c *topology.Cluster) bool { return c.Report != nil && len(c.Report.Members) > 0 }
 
 func Members(n int) string {
@@ -164,7 +164,7 @@ func Members(n int) string {
 
 const PairStops = "Etcd would lose quorum"
 
-// OfMinor is a release by its minor alone, which is what etcd compares.
+// OfMinor returns a release by its minor alone, which is what etcd compares.
 func OfMinor(r planner.Release) planner.Release {
 	return planner.Release{Major: r.Major, Minor: r.Minor}
 }

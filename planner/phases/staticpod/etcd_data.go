@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// DataOnHost is the folder of the host in which the pod of an etcd keeps its data: a
+// DataOnHost returns the folder of the host in which the pod of an etcd keeps its data: a
 // patch can mount another one at the same path. It is empty where the data is in no
 // folder of the host, and does not outlive the container.
 func DataOnHost(pod state.Value, usual string) string {
@@ -30,7 +30,7 @@ func DataOnHost(pod state.Value, usual string) string {
 	return host
 }
 
-// FolderName is a folder in a sentence.
+// FolderName returns a folder in a sentence.
 func FolderName(dir string) string {
 	if dir == "" {
 		return "no folder of the host"
@@ -90,7 +90,7 @@ func GoesBack(n *topology.Node, wants string) bool {
 	return true
 }
 
-// patchedEtcdTag is the tag of etcd's image where a patch gives the pod another one than
+// patchedEtcdTag returns the tag of etcd's image where a patch gives the pod another one than
 // the configuration says, with the place of the patch.
 func patchedEtcdTag(n *topology.Node) (tag string, at state.Source, patched bool) {
 	patches := kubeadm.Patches(n.Input(), "etcd")
@@ -105,7 +105,7 @@ func patchedEtcdTag(n *topology.Node) (tag string, at state.Source, patched bool
 	return tag, patches[len(patches)-1].Source, tag != kubeadm.EtcdTag(n.Input())
 }
 
-// tagOf is the tag of an image, without the digest behind it.
+// tagOf returns the tag of an image, without the digest behind it.
 func tagOf(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	_, tag, _ := strings.Cut(path.Base(image), ":")
@@ -120,7 +120,7 @@ type WantedEtcdTag struct {
 	At    state.Source
 }
 
-// PatchedEtcdTags are the tags that patches give the pods of etcd, each once.
+// PatchedEtcdTags returns the tags that patches give the pods of etcd, each once.
 func PatchedEtcdTags(c *topology.Cluster) []WantedEtcdTag {
 	var out []WantedEtcdTag
 	seen := map[string]bool{}

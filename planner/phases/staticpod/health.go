@@ -37,7 +37,7 @@ func StaticPod(n *topology.Node, component string) ([]byte, error) {
 	return p.Content, p.Err
 }
 
-// ManifestTree is what the manifest of a component says.
+// ManifestTree returns what the manifest of a component says.
 func ManifestTree(n *topology.Node, component string) (state.Value, error) {
 	content, err := StaticPod(n, component)
 	if err != nil {
@@ -46,7 +46,7 @@ func ManifestTree(n *topology.Node, component string) (state.Value, error) {
 	return n.Cluster.Fleet.Cache.Tree(state.KindStaticPod, content)
 }
 
-// KubeadmObjects are the objects that kubeadm would make, rendered once for all
+// KubeadmObjects returns the objects that kubeadm would make, rendered once for all
 // phases; none while nobody can be spoken to.
 func KubeadmObjects(c *topology.Cluster) []kubeadm.Object {
 	primary := c.PrimaryNode()

@@ -38,12 +38,12 @@ func StoppedKubelets(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// kubeletStopped tells that a control plane that has joined has no kubelet that runs.
+// kubeletStopped reports whether a control plane that has joined has no kubelet that runs.
 func kubeletStopped(n *topology.Node) bool {
 	return n.Report != nil && !n.Joins() && n.Report.Units[topology.KubeletUnit].Active != "active"
 }
 
-// needsKubelet tells that what a step does to static pods is for the kubelet that is
+// needsKubelet reports whether what a step does to static pods is for the kubelet that is
 // there to take up: also where it stops them before another kubelet takes its place.
 func needsKubelet(c *topology.Cluster, s *planner.Step) bool {
 	switch s.Phase {

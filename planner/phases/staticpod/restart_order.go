@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RestartWindow is when a phase restarts something here. Newcomers join first: they
+// RestartWindow returns when a phase restarts something here. Newcomers join first: they
 // have the new settings from the start, and serve while the others restart. In an
 // upgrade they cannot, since no kubelet may be newer than an API server. They do
 // not either where the endpoint moves, since they join by the new one, and where
@@ -40,7 +40,7 @@ func RestartWindow(n *topology.Node, phase string) topology.RestartWindow {
 	return topology.AfterAll
 }
 
-// becomesPair tells that newcomers make two members of etcd of one.
+// becomesPair reports whether newcomers make two members of etcd of one.
 func becomesPair(c *topology.Cluster) bool {
 	return c.Etcd.External == nil && len(c.VotersAt(topology.AnyWindow)) == 1 && len(c.VotersAt(topology.AfterAll)) == 2
 }
@@ -92,14 +92,14 @@ func afterUnhealthy(b *topology.Builder, c *topology.Cluster, n *topology.Node, 
 	}
 }
 
-// JoinsFirst tells that newcomers join before what runs is restarted, so that
+// JoinsFirst reports whether newcomers join before what runs is restarted, so that
 // nothing of their join waits for a restart of the primary.
 func JoinsFirst(c *topology.Cluster) bool {
 	primary := c.PrimaryNode()
 	return len(c.Newcomers()) > 0 && primary != nil && RestartWindow(primary, topology.ControlPlanePhase) == topology.AfterAll
 }
 
-// ServesBeside tells that a control plane is one to serve the API while a step
+// ServesBeside reports whether a control plane is one to serve the API while a step
 // restarts it elsewhere: it was seen to run, or has joined by then. Where there is
 // none, the plan has said that the API is down meanwhile.
 func ServesBeside(v *topology.Fleet, s *planner.Step, other state.Target) bool {
@@ -111,7 +111,7 @@ func ServesBeside(v *topology.Fleet, s *planner.Step, other state.Target) bool {
 	return o != nil && o != c.Node(s.Target) && counts(c.Node(s.Target), o, s.Phase)
 }
 
-// counts tells that another control plane runs when a phase restarts something here.
+// counts reports whether another control plane runs when a phase restarts something here.
 func counts(n *topology.Node, o *topology.Node, phase string) bool {
 	if o.Joining() {
 		return RestartWindow(n, phase) == topology.AfterAll

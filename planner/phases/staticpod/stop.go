@@ -45,7 +45,7 @@ func stoppedStep(n *topology.Node, w topology.PhaseWork, phase string, pods []*s
 	return s
 }
 
-// podsOf are the static pods that a step writes: those that change and, where
+// podsOf returns the static pods that a step writes: those that change and, where
 // etcd does, those that go down with it.
 func podsOf(n *topology.Node, w topology.PhaseWork, phase string) []*state.Item {
 	var pods []*state.Item

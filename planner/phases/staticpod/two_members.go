@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// RestartGates are the conditions of a step that restarts etcd or an API server.
+// RestartGates returns the conditions of a step that restarts etcd or an API server.
 func RestartGates(n *topology.Node, phase string) []string {
 	if Pair(n, phase) && n.Cluster.Upgrade.AllowDowntime {
 		return []string{planner.APIGate, planner.DowntimeGate}
@@ -33,7 +33,7 @@ func toBeThree(c *topology.Cluster) string {
 	return "Add a third control plane, by a plan of its own. Or accept"
 }
 
-// StopsPair tells that a step restarts one of two members of etcd, and that nobody has
+// StopsPair reports whether a step restarts one of two members of etcd, and that nobody has
 // accepted what that means.
 func StopsPair(n *topology.Node, s *planner.Step) bool {
 	return Pair(n, s.Phase) && slices.Contains(s.Gates, planner.QuorumGate) && planner.RestartsMember(s)

@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Planned is the version that a component's manifest on the host asks for; false
+// Planned returns the version that a component's manifest on the host asks for; false
 // when there is none, or its image has another tag than a version's.
 func Planned(n *topology.Node, component string) (planner.Release, bool) {
 	if n.Report == nil || !n.IsControlPlane() || !n.Report.Files[topology.Manifest(component)].Exists {
@@ -25,14 +25,14 @@ func Planned(n *topology.Node, component string) (planner.Release, bool) {
 	return ReleaseOf(pod.Get("image").AsString())
 }
 
-// ReleaseOf is the version that an image's tag names; false when it is none.
+// ReleaseOf returns the version that an image's tag names; false when it is none.
 func ReleaseOf(image string) (planner.Release, bool) {
 	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexByte(image, ':')+1:]
 	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
 }
 
-// ComingKubelet is the version of the kubelet that the host has, or gets from
+// ComingKubelet returns the version of the kubelet that the host has, or gets from
 // packages or artifacts: theirs is that of the cluster. Empty when it is not known.
 func ComingKubelet(n *topology.Node) string {
 	if n.Report == nil {
@@ -49,13 +49,13 @@ func ComingKubelet(n *topology.Node) string {
 	return n.Facts().KubeletVersion
 }
 
-// AwaitsReady tells that the node's version is to change and its Node was seen
+// AwaitsReady reports whether the node's version is to change and its Node was seen
 // to be not Ready, which is not for its upgrade to mend.
 func AwaitsReady(n *topology.Node) bool {
 	return n.Upgrades() && n.Cluster.Up.Raises && n.IsControlPlane() && n.Cluster.Report != nil && !n.Cluster.Report.Nodes[n.NodeName].Ready && !Ahead(n) && !apiUnavailable(n)
 }
 
-// apiUnavailable tells that the API server beside a kubelet, or the etcd behind that, is stopped,
+// apiUnavailable reports whether the API server beside a kubelet, or the etcd behind that, is stopped,
 // or does not run as its file says. It is the one that the kubelet reports to, and that
 // is asked whether the Node is Ready, so that this comes back with its static pods.
 func apiUnavailable(n *topology.Node) bool {
@@ -67,7 +67,7 @@ func apiUnavailable(n *topology.Node) bool {
 	})
 }
 
-// Ahead tells that the kubelet which is installed is newer than the API server beside
+// Ahead reports whether the kubelet which is installed is newer than the API server beside
 // it, was started, and is not heard of, as when the host has booted: some cannot work
 // with an older API server. The upgrade of the control plane is what brings it back.
 func Ahead(n *topology.Node) bool {
@@ -87,7 +87,7 @@ func LastKubelet(n *topology.Node) string {
 	return it.Attributes.Get("version").AsString()
 }
 
-// VersionNote is the version of the cluster, or how it changes.
+// VersionNote returns the version of the cluster, or how it changes.
 func VersionNote(c *topology.Cluster) string {
 	if c.Up == nil || !c.Up.Raises {
 		return c.KubernetesVersion
@@ -104,7 +104,7 @@ func manifestHash(n *topology.Node, component string) string {
 	return PodHash(n, component, n.Report.Files[topology.Manifest(component)].Content)
 }
 
-// PodHash is the hash by which the kubelet knows a static pod. The API tells a
+// PodHash returns the hash by which the kubelet knows a static pod. The API tells a
 // kubelet's version as of the time when that could last speak with it: one that
 // was replaced since may run already, and then has a hash of its own. While the API
 // does not answer the version is the one that is remembered.
@@ -121,7 +121,7 @@ func PodHash(n *topology.Node, component string, content []byte) string {
 	return hash
 }
 
-// Unregistered tells that a kubelet runs and its Node is gone, as when somebody has
+// Unregistered reports whether a kubelet runs and its Node is gone, as when somebody has
 // deleted that. A kubelet makes it when it starts, and not again.
 func Unregistered(n *topology.Node) bool {
 	if n.Report == nil || n.Cluster.Report == nil || n.Cluster.Founding || n.Joins() || n.Report.Units[topology.KubeletUnit].Active != "active" {
@@ -131,7 +131,7 @@ func Unregistered(n *topology.Node) bool {
 	return !there
 }
 
-// changesItem tells that the item is among the changes.
+// changesItem reports whether the item is among the changes.
 func changesItem(w topology.PhaseWork, a state.Address) bool {
 	for _, c := range w.Changes {
 		if c.Address == a {
@@ -141,7 +141,7 @@ func changesItem(w topology.PhaseWork, a state.Address) bool {
 	return false
 }
 
-// beforeDisruption are the steps that come before the static pods of a control
+// beforeDisruption returns the steps that come before the static pods of a control
 // plane are touched in an upgrade: the images of its host, and the proof of the
 // control plane before it.
 func beforeDisruption(n *topology.Node) []state.Address {
@@ -155,7 +155,7 @@ func beforeDisruption(n *topology.Node) []state.Address {
 	return needs
 }
 
-// BeforeRisk are the steps that come before the first touch of etcd or of a
+// BeforeRisk returns the steps that come before the first touch of etcd or of a
 // control plane in an upgrade: control planes that leave are gone by then. Where only
 // kubelets take another version the order is that of any change: (*node).moment.
 func BeforeRisk(c *topology.Cluster) []state.Address {
@@ -171,7 +171,7 @@ func BeforeRisk(c *topology.Cluster) []state.Address {
 	return needs
 }
 
-// Before is the node so many places before another one, or nil.
+// Before returns the node so many places before another one, or nil.
 func Before(nodes []*topology.Node, n *topology.Node, places int) *topology.Node {
 	if i := slices.Index(nodes, n); i >= places {
 		return nodes[i-places]
@@ -187,13 +187,13 @@ func Step(w *topology.Waypoint, t state.Target, phase string) state.Address {
 	return id
 }
 
-// Done is when a control plane has the waypoint's version, and one that failed
+// Done returns when a control plane has the waypoint's version, and one that failed
 // before is proved to run.
 func Done(w *topology.Waypoint, n *topology.Node) []state.Address {
 	return []state.Address{Step(w, n.Target, topology.EtcdPhase), Step(w, n.Target, topology.ControlPlanePhase), Step(w, n.Target, topology.WaitControlPlanePhase)}
 }
 
-// DoneAll is when all control planes have it.
+// DoneAll returns when all control planes have it.
 func DoneAll(w *topology.Waypoint) []state.Address {
 	var out []state.Address
 	for _, n := range Cluster(w).ControlPlanes() {
@@ -202,7 +202,7 @@ func DoneAll(w *topology.Waypoint) []state.Address {
 	return out
 }
 
-// ImagesOf are the steps that bring images to one host.
+// ImagesOf returns the steps that bring images to one host.
 func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
 	out := []state.Address{topology.StepAddress(t, topology.ImagesPhase)}
 	for _, w := range c.Up.Way {
@@ -211,7 +211,7 @@ func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
 	return out
 }
 
-// afterWaypoints is when all control planes have the last version on the way.
+// afterWaypoints returns when all control planes have the last version on the way.
 func afterWaypoints(c *topology.Cluster) []state.Address {
 	if len(c.Up.Way) == 0 {
 		return nil

@@ -48,7 +48,7 @@ func ProofStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	return s
 }
 
-// writes tells that the item is among the changes, be it on the way to a version.
+// writes reports whether the item is among the changes, be it on the way to a version.
 func writes(w topology.PhaseWork, it *state.Item) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool { return c.Address.Item == it.Address.Item })
 }
@@ -66,7 +66,7 @@ func proofImpact(n *topology.Node, components []string) string {
 	return impact
 }
 
-// PodPhase is the phase that owns a component's manifest.
+// PodPhase returns the phase that owns a component's manifest.
 func PodPhase(component string) string {
 	if component == "etcd" {
 		return topology.EtcdPhase
@@ -74,7 +74,7 @@ func PodPhase(component string) string {
 	return topology.ControlPlanePhase
 }
 
-// proved tells that a component needs no proof: in an upgrade because it was
+// proved reports whether a component needs no proof: in an upgrade because it was
 // seen to run by the manifest on its host, otherwise because nobody knows better.
 func proved(n *topology.Node, component string) bool {
 	if !n.Upgrades() {
@@ -87,13 +87,13 @@ func proved(n *topology.Node, component string) bool {
 	return pod.Running && pod.Ready && !runsAnother(n, component, pod)
 }
 
-// runsAnother tells that a pod was made from another manifest than the host has.
+// runsAnother reports whether a pod was made from another manifest than the host has.
 func runsAnother(n *topology.Node, component string, pod state.StaticPodReport) bool {
 	hash := manifestHash(n, component)
 	return hash != "" && !slices.Contains(strings.Fields(hash), pod.Hash)
 }
 
-// componentFails tells that a component is known not to run as the manifest on
+// componentFails reports whether a component is known not to run as the manifest on
 // its host says. What the API shows of a pod that is not ready counts as long as
 // its kubelet speaks; when that is silent, or the API is, the host tells whether
 // the process is there at all. Where nobody can tell, nothing is known to fail.
@@ -119,7 +119,7 @@ func componentFails(n *topology.Node, component string) bool {
 	return !seen.Silent || processGone(n, component)
 }
 
-// processGone tells that the host has no process that was started as the
+// processGone reports whether the host has no process that was started as the
 // component's manifest there says.
 func processGone(n *topology.Node, component string) bool {
 	for _, r := range ReadersOf(n, "") {
@@ -133,7 +133,7 @@ func processGone(n *topology.Node, component string) bool {
 	return false
 }
 
-// surelyFails tells that a component that fails does not merely start: it has no
+// surelyFails reports whether a component that fails does not merely start: it has no
 // process, or one of another manifest. The API shows a pod as ready only some
 // seconds after it is. A hash alone is not enough, for the kubelet reckons it and
 // may do it otherwise than is known here: the process has to be older than the
@@ -142,7 +142,7 @@ func surelyFails(n *topology.Node, component string) bool {
 	return showsAnother(n, component) && n.Report.Outdated(component, topology.Manifest(component)) || processGone(n, component)
 }
 
-// showsAnother tells that the API shows a pod by another hash than that of the
+// showsAnother reports whether the API shows a pod by another hash than that of the
 // manifest on the host.
 func showsAnother(n *topology.Node, component string) bool {
 	if n.Cluster.Report == nil {
@@ -152,7 +152,7 @@ func showsAnother(n *topology.Node, component string) bool {
 	return pod.Hash != "" && runsAnother(n, component, pod)
 }
 
-// doubtsHash tells that a pod shows another hash, and nothing else says that it
+// doubtsHash reports whether a pod shows another hash, and nothing else says that it
 // runs another manifest. The hash that is expected may never come, so that the
 // pod is waited for by being ready and healthy.
 func doubtsHash(n *topology.Node, component string) bool {
@@ -172,7 +172,7 @@ func WeighDoubts(c *topology.Cluster, changes []planner.Change) {
 	}
 }
 
-// touchesControlPlanes tells that something is changed on a control plane, or that one leaves.
+// touchesControlPlanes reports whether something is changed on a control plane, or that one leaves.
 func touchesControlPlanes(c *topology.Cluster, changes []planner.Change) bool {
 	return slices.ContainsFunc(changes, func(change planner.Change) bool {
 		n := c.Node(change.Address.Target)
@@ -182,7 +182,7 @@ func touchesControlPlanes(c *topology.Cluster, changes []planner.Change) bool {
 	})
 }
 
-// Failures are the components that are known to fail, by control plane.
+// Failures returns the components that are known to fail, by control plane.
 func Failures(c *topology.Cluster) map[state.Target][]string {
 	out := map[state.Target][]string{}
 	for _, n := range c.Running() {
@@ -198,7 +198,7 @@ func Failures(c *topology.Cluster) map[state.Target][]string {
 	return out
 }
 
-// livesOnAPI tells that a component fails because the API server beside it does,
+// livesOnAPI reports whether a component fails because the API server beside it does,
 // as far as can be seen: it runs as its file says.
 func livesOnAPI(n *topology.Node, component string) bool {
 	if component == "etcd" || component == "kube-apiserver" {
@@ -208,7 +208,7 @@ func livesOnAPI(n *topology.Node, component string) bool {
 	return r == nil || !runsAnother(n, component, r.StaticPods[component+"-"+n.NodeName])
 }
 
-// Failing are the control planes that fail, in their order.
+// Failing returns the control planes that fail, in their order.
 func Failing(c *topology.Cluster) []*topology.Node {
 	return slices.DeleteFunc(c.InTurn(), func(n *topology.Node) bool { return !n.Fails() })
 }
@@ -239,7 +239,7 @@ func MendFirst(b *topology.Builder, c *topology.Cluster) {
 	}
 }
 
-// disturbs tells that a step stops or restarts something of a control plane, or
+// disturbs reports whether a step stops or restarts something of a control plane, or
 // takes one out that is still there. In an upgrade those that leave are gone before. So
 // are those whose member of etcd is dead: they serve nobody, and keep others from restarting.
 func disturbs(b *topology.Builder, c *topology.Cluster, s planner.Step) bool {

@@ -38,7 +38,7 @@ var WaitControlPlane = topology.Phase{
 	},
 }
 
-// apiMissing tells that the founder's files are all there but its API has not answered yet.
+// apiMissing reports whether the founder's files are all there but its API has not answered yet.
 func apiMissing(n *topology.Node) bool { return n.IsFounder() && n.Cluster.Report == nil }
 
 // HealthWaits waits for components of this node as kubeadm's wait-control-plane does.

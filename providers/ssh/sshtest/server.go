@@ -96,13 +96,13 @@ func Authorize(key xssh.PublicKey) func(*Server) {
 	return func(s *Server) { s.Authorized = append(s.Authorized, key) }
 }
 
-// Port is the port that the server listens on.
+// Port returns the port that the server listens on.
 func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
 // Addr is 127.0.0.1:PORT.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Pin is the host key in authorized_keys form.
+// Pin returns the host key in authorized_keys form.
 func (s *Server) Pin() string {
 	return strings.TrimSpace(string(xssh.MarshalAuthorizedKey(s.HostKey.PublicKey())))
 }
@@ -384,7 +384,7 @@ var (
 	protectedPublic []byte
 )
 
-// ProtectedKeyFile is a key with a passphrase in a file of the test's, and its
+// ProtectedKeyFile returns a key with a passphrase in a file of the test's, and its
 // public half.
 func ProtectedKeyFile(t testing.TB) (string, xssh.PublicKey) {
 	t.Helper()

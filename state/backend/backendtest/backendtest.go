@@ -20,7 +20,7 @@ type Options struct {
 	New func(t *testing.T) (open func() backend.Backend)
 	// Most is the size of a state that must be refused as too large; 0 for none.
 	Most int
-	// Unconditional tells that writes are compared with what was read, but not in
+	// Unconditional reports whether writes are compared with what was read, but not in
 	// one go: only the lock keeps writers apart.
 	Unconditional bool
 }
@@ -39,7 +39,7 @@ func Test(t *testing.T, o Options) {
 	}
 }
 
-// Info is a run's, by name.
+// Info returns a run's, by name.
 func Info(id string) backend.LockInfo {
 	return backend.LockInfo{ID: id, Who: "ann@" + id, PID: 4711, Operation: "apply", Time: time.Date(2026, time.August, 1, 12, 0, 0, 0, time.UTC)}
 }
@@ -117,7 +117,7 @@ func testBytes(t *testing.T, o Options) {
 	}
 }
 
-// noise is what cannot be compressed.
+// noise returns what cannot be compressed.
 func noise(n int) []byte {
 	out := make([]byte, n)
 	x := uint64(88172645463325252)

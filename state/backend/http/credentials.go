@@ -36,7 +36,7 @@ func (b *Backend) Confined(given backend.Given) error {
 	return nil
 }
 
-// known are the servers that are named where a secret is given.
+// known returns the servers that are named where a secret is given.
 func (b *Backend) known(given backend.Given, secret backend.Source) []string {
 	var out []string
 	for _, name := range addresses {
@@ -53,7 +53,7 @@ func (b *Backend) known(given backend.Given, secret backend.Source) []string {
 	return out
 }
 
-// open are the notes about credentials that others on the way can read.
+// open returns the notes about credentials that others on the way can read.
 func open(s backend.Settings) []backend.Note {
 	if s["username"] == "" && s["password"] == "" {
 		return nil

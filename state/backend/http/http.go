@@ -55,7 +55,7 @@ var addresses = []string{"address", "lock_address", "unlock_address"}
 // requestTime bounds one request, answer included.
 const requestTime = 2 * time.Minute
 
-// New is the backend with these settings, with their defaults filled in.
+// New returns the backend with these settings, with their defaults filled in.
 // Nothing is contacted.
 func New(s backend.Settings) (*Backend, error) {
 	if err := s.Need("http", "address"); err != nil {
@@ -115,7 +115,7 @@ func newClient(s backend.Settings) (*retryablehttp.Client, error) {
 	return c, nil
 }
 
-// String is the state's address.
+// String returns the state's address.
 func (b *Backend) String() string { return b.settings["address"] }
 
 // request is what a server is asked.

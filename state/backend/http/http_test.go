@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// settings are those of a server, as of a configuration with this written.
+// settings returns those of a server, as of a configuration with this written.
 func settings(s *httptestserver.Server, more backend.Settings) backend.Settings {
 	out := backend.Settings{
 		"address": s.URL, "lock_address": s.URL, "username": s.User, "password": s.Password,

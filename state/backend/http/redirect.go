@@ -86,7 +86,7 @@ func (b *Backend) configure(setting string, to *url.URL) string {
 // maxShown bounds how much of an address is shown that a server has sent.
 const maxShown = 300
 
-// shown is an address without what may be secret in it. The query stays where it is one
+// shown returns an address without what may be secret in it. The query stays where it is one
 // that was configured.
 func (b *Backend) shown(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}

@@ -53,7 +53,7 @@ func (r *redirecting) elsewhere(t *testing.T, encrypted bool) {
 	r.to = r.target.URL
 }
 
-// redirected is a backend behind a front, with locks.
+// redirected returns a backend behind a front, with locks.
 func redirected(t *testing.T, target string, secret bool) *redirecting {
 	t.Helper()
 	r := &redirecting{state: httptestserver.New(t)}
@@ -68,7 +68,7 @@ func redirected(t *testing.T, target string, secret bool) *redirecting {
 	return r
 }
 
-// reached are the requests that the target got from a redirect.
+// reached returns the requests that the target got from a redirect.
 func (r *redirecting) reached() []string {
 	return slices.DeleteFunc(r.target.Seen(), func(seen string) bool {
 		return r.target == r.front && !strings.Contains(seen, " /moved")

@@ -9,7 +9,7 @@ type sealed struct {
 	Sealed *[]byte `json:"sealed"`
 }
 
-// wrap is a state as it is sent: what a server can read as it is.
+// wrap returns a state as it is sent: what a server can read as it is.
 func wrap(data []byte, serial int64) ([]byte, error) {
 	var plain sealed
 	if json.Unmarshal(data, &plain) == nil && plain.Serial != nil && plain.Sealed == nil {
@@ -18,7 +18,7 @@ func wrap(data []byte, serial int64) ([]byte, error) {
 	return json.Marshal(sealed{&serial, &data})
 }
 
-// unwrap is the state in what a server keeps, which may be from before it was wrapped.
+// unwrap returns the state in what a server keeps, which may be from before it was wrapped.
 func unwrap(body []byte) []byte {
 	var kept sealed
 	if json.Unmarshal(body, &kept) != nil || kept.Sealed == nil {

@@ -215,7 +215,7 @@ func (e *ambientError) Error() string {
 	return fmt.Sprintf("KUBECONFIG names %s, a file of the configuration folder, by a relative path and beside others, whose credentials it could send elsewhere: name it by its absolute path if it is yours", e.file)
 }
 
-// kubeconfigs are the operator's own: of KUBECONFIG, or ~/.kube/config. A relative name
+// kubeconfigs returns the operator's own: of KUBECONFIG, or ~/.kube/config. A relative name
 // means another file in each folder: with a file of the configuration folder it fails.
 func (o Operator) kubeconfigs() ([]string, error) {
 	var out []string
@@ -243,7 +243,7 @@ func (o Operator) kubeconfigs() ([]string, error) {
 	return out, nil
 }
 
-// home is the operator's, as an absolute path; empty when it is not known. HOME is no
+// home returns the operator's, as an absolute path; empty when it is not known. HOME is no
 // folder that begins where the command runs.
 func (o Operator) home() string {
 	if home := o.getenv("HOME"); filepath.IsAbs(home) {
@@ -262,7 +262,7 @@ func (o Operator) getenv(name string) string {
 	return o.Getenv(name)
 }
 
-// from is an absolute path, begun at a folder.
+// from returns an absolute path, begun at a folder.
 func (o Operator) from(folder, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)

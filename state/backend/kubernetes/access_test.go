@@ -27,7 +27,7 @@ func conf(t *testing.T, path, server, cluster, user string) string {
 	return path
 }
 
-// program is a user's exec that leaves a file.
+// program returns a user's exec that leaves a file.
 func program(ran string) string {
 	return fmt.Sprintf(`, "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", "touch %s; exit 1"], "interactiveMode": "Never"}`, ran)
 }

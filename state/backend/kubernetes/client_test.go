@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/kubernetes/kubernetestest"
 )
 
-// fronted is an API server behind a handler that answers in its place.
+// fronted returns an API server behind a handler that answers in its place.
 func fronted(t *testing.T, answer http.HandlerFunc) *kubernetestest.Server {
 	t.Helper()
 	s := kubernetestest.New(t)

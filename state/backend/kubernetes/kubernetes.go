@@ -49,7 +49,7 @@ const (
 	lockAnnotation    = "kubewright.io/lock"
 )
 
-// New is the backend with these settings. Nothing is contacted, and no program run: the
+// New returns the backend with these settings. Nothing is contacted, and no program run: the
 // operator's own kubeconfig may have one run with the first request.
 func New(s backend.Settings, o Operator) (*Backend, error) {
 	if err := s.Need("kubernetes", "secret_suffix"); err != nil {
@@ -91,7 +91,7 @@ func New(s backend.Settings, o Operator) (*Backend, error) {
 
 var errNoURL = errors.New("its server in the kubeconfig has no URL as in https://api.example.com:6443")
 
-// plain is the address of a server without user and password; ok is false when it
+// plain returns the address of a server without user and password; ok is false when it
 // cannot be understood, so that nobody knows which part of it is a password.
 func plain(host string) (address string, ok bool) {
 	full := host
@@ -120,7 +120,7 @@ func hide(err error, secrets *state.Redactor) error {
 	return backend.Hide(err, secrets)
 }
 
-// String is the Secret with its server and namespace.
+// String returns the Secret with its server and namespace.
 func (b *Backend) String() string {
 	return fmt.Sprintf("secret %s/%s at %s", b.namespace, b.secret, b.host)
 }

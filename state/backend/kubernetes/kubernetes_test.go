@@ -22,7 +22,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/kubernetes/kubernetestest"
 )
 
-// settings are those of a configuration with a kubeconfig of this server.
+// settings returns those of a configuration with a kubeconfig of this server.
 func settings(t *testing.T, s *kubernetestest.Server, token string) backend.Settings {
 	t.Helper()
 	return backend.Settings{"secret_suffix": "prod", "config_path": s.Kubeconfig(t, token)}

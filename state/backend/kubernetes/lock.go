@@ -64,7 +64,7 @@ func (b *Backend) lookAtLease(ctx context.Context) (*coordinationv1.Lease, error
 	return lease, nil
 }
 
-// holderOf is who holds a lease; nil when nobody does.
+// holderOf returns who holds a lease; nil when nobody does.
 func holderOf(lease *coordinationv1.Lease) *backend.LockInfo {
 	if lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return nil

@@ -66,7 +66,7 @@ func (b *Backend) belongs(a *pgconn.FallbackConfig) bool {
 // nowhere is a host of which no file has a password (RFC 2606).
 const nowhere = "nowhere.invalid"
 
-// passwordFor is the password of environment and files for a server.
+// passwordFor returns the password of environment and files for a server.
 func (b *Backend) passwordFor(host string, port uint16) (string, error) {
 	quote := func(text string) string {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
@@ -90,7 +90,7 @@ func named(a *pgconn.FallbackConfig) bool {
 // word is what stands before a sign of equality, in a connection string.
 var word = regexp.MustCompile(`([A-Za-z_]+)\s*=`)
 
-// keys are the parameters of a connection string, and perhaps more, as of a password
+// keys returns the parameters of a connection string, and perhaps more, as of a password
 // that looks like one.
 func keys(connect string) map[string]bool {
 	out := map[string]bool{}

@@ -73,7 +73,7 @@ func (b *Backend) take(ctx context.Context) (*pgconn.PgConn, bool, error) {
 	return nil, false, err
 }
 
-// session is the server's process that has the lock; empty when none has it.
+// session returns the server's process that has the lock; empty when none has it.
 func (b *Backend) session(ctx context.Context) (string, error) {
 	found, err := b.exec(ctx, `SELECT pid::text FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())

@@ -53,7 +53,7 @@ const connectTime = 30 * time.Second
 // less one). Of a longer one the server cuts the end off, and two would be one.
 const maxName = 63
 
-// New is the backend with these settings. Nothing is contacted.
+// New returns the backend with these settings. Nothing is contacted.
 func New(s backend.Settings) (*Backend, error) {
 	config, err := pgconn.ParseConfig(s["conn_str"])
 	if err != nil || misread(s["conn_str"]) {
@@ -98,7 +98,7 @@ func misread(connect string) bool {
 	return strings.Contains(u.Path, "@") || at && !strings.Contains(query, "=")
 }
 
-// String is the row with its database.
+// String returns the row with its database.
 func (b *Backend) String() string {
 	return fmt.Sprintf("row %q of %s.states in database %s at %s", b.name, b.schema, cmp.Or(b.config.Database, b.config.User), net.JoinHostPort(b.config.Host, strconv.Itoa(int(b.config.Port))))
 }
@@ -254,7 +254,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	return backend.Moved(b.String())
 }
 
-// key is the number of the advisory lock, the same for all who mean this row.
+// key returns the number of the advisory lock, the same for all who mean this row.
 func (b *Backend) key() int64 {
 	sum := sha256.Sum256([]byte("kubewright\x00" + b.schema + "\x00" + b.name))
 	return int64(binary.BigEndian.Uint64(sum[:8]))

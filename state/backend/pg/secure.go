@@ -20,7 +20,7 @@ func (b *Backend) dial(ctx context.Context) (*pgconn.PgConn, error) {
 	return pgconn.ConnectConfig(ctx, b.config)
 }
 
-// attempts are the servers that a connection is tried with, in this order.
+// attempts returns the servers that a connection is tried with, in this order.
 func attempts(c *pgconn.Config) []*pgconn.FallbackConfig {
 	return append([]*pgconn.FallbackConfig{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
 }
@@ -78,7 +78,7 @@ func withoutCleartext(methods string) string {
 	return strings.Join(list, ",")
 }
 
-// open are the notes about what others on the way can read.
+// open returns the notes about what others on the way can read.
 func open(c *pgconn.Config) []backend.Note {
 	var out []backend.Note
 	for _, a := range attempts(c) {

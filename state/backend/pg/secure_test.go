@@ -24,7 +24,7 @@ func opened(t *testing.T, connect string) *pg.Backend {
 	return b
 }
 
-// curious is a server without TLS that asks for the password as it is. What it got comes
+// curious returns a server without TLS that asks for the password as it is. What it got comes
 // through the channel, with an empty text when it got nothing.
 func curious(t *testing.T) (host, port string, got <-chan string) {
 	t.Helper()

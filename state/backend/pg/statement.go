@@ -128,7 +128,7 @@ func read(r *pgconn.ResultReader, cancel func()) (rows, error) {
 	return out, nil
 }
 
-// single is the only row of an answer to a statement that has one, with as many columns.
+// single returns the only row of an answer to a statement that has one, with as many columns.
 func single(found rows, err error, columns int) ([][]byte, error) {
 	switch {
 	case err != nil:

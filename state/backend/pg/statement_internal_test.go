@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// piped is a backend whose server answers each statement as a function says.
+// piped returns a backend whose server answers each statement as a function says.
 func piped(t *testing.T, answer func(b *pgproto3.Backend, sql string)) *Backend {
 	t.Helper()
 	b, err := New(backend.Settings{"conn_str": "host=127.0.0.1 user=ann dbname=d sslmode=disable", "schema_name": "s", "name": "n"})

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// open is the note about a server without encryption. Credentials need no note, whoever
+// open returns the note about a server without encryption. Credentials need no note, whoever
 // names the server: a signature (SigV4) does not reveal the secret key and is worth
 // nothing at another host, and a session token opens nothing without that key.
 func open(u *url.URL) []backend.Note {

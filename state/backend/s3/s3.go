@@ -44,7 +44,7 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New is the backend with these settings. Nothing is contacted.
+// New returns the backend with these settings. Nothing is contacted.
 func New(s backend.Settings) (*Backend, error) {
 	if err := s.Need("s3", "bucket", "key"); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func findLogin(s backend.Settings) credentials.Provider {
 	return &credentials.Chain{Providers: chain}
 }
 
-// String is the object's URL.
+// String returns the object's URL.
 func (b *Backend) String() string {
 	name := "s3://" + b.bucket + "/" + b.key
 	if b.endpoint != "" {
@@ -211,7 +211,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	return backend.Moved(b.String())
 }
 
-// readInfo is who an object of a lock names; nil for nobody.
+// readInfo returns who an object of a lock names; nil for nobody.
 func readInfo(o *backend.Object) *backend.LockInfo {
 	var info backend.LockInfo
 	if o == nil || json.Unmarshal(o.Data, &info) != nil || info.ID == "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/s3"
 )
 
-// newServer is a server with the bucket "states", behind what a test makes of its handler.
+// newServer returns a server with the bucket "states", behind what a test makes of its handler.
 func newServer(t *testing.T, wrap func(http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
 	memory := s3mem.New()
@@ -104,7 +104,7 @@ func TestNoConditions(t *testing.T) {
 	}
 }
 
-// unlisted answers as AWS does to who may get an object and not list the bucket: that
+// unlisted returns as AWS does to who may get an object and not list the bucket: that
 // one is not there is not told.
 func unlisted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

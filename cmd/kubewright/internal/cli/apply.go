@@ -171,7 +171,7 @@ func operation(o planOptions) string {
 // lesson is what a state learns from a plan without steps.
 type lesson struct {
 	state.Learned
-	// nothing tells that it knows all of it.
+	// nothing reports whether it knows all of it.
 	nothing bool
 }
 
@@ -220,7 +220,7 @@ func (s *session) settle(ctx context.Context, by approval) error {
 	return s.screen().complete(s.result.Plan, nil)
 }
 
-// overlaid is a map with the entries of another laid over it.
+// overlaid returns a map with the entries of another laid over it.
 func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
 	out := maps.Clone(base)
 	if out == nil {
@@ -373,7 +373,7 @@ func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 	}
 }
 
-// takenApart is the state without the clusters of which a destroy left no node.
+// takenApart returns the state without the clusters of which a destroy left no node.
 func (s *session) takenApart(st *state.State) (*state.State, error) {
 	if len(st.Nodes) == 0 {
 		st.Clusters, st.Items, st.Unseen = nil, nil, nil
@@ -383,7 +383,7 @@ func (s *session) takenApart(st *state.State) (*state.State, error) {
 	return statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 }
 
-// reached is the state with what the journal has. Where it is gone under the run, that is
+// reached returns the state with what the journal has. Where it is gone under the run, that is
 // the one which the run began with: Save keeps it aside, and says so.
 func (s *session) reached(ctx context.Context) (*state.State, error) {
 	loaded, err := s.store.Reload(ctx)
@@ -438,7 +438,7 @@ func (s *session) conclude(st *state.State) {
 	s.result.Plan.Outputs = st.Outputs
 }
 
-// lookAgain is the state with what is seen to be as wanted, and what is to be told
+// lookAgain returns the state with what is seen to be as wanted, and what is to be told
 // when nothing could be seen: it spoils nothing that was done. An interrupt ends it.
 func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+startsWithin)
@@ -462,7 +462,7 @@ func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *execu
 	return st, nil, err
 }
 
-// wasLeftAlone tells that what is still to do is of targets, or of clusters whose API
+// wasLeftAlone reports whether what is still to do is of targets, or of clusters whose API
 // did not answer, that the plan which was carried out had left alone and says so.
 func (s *session) wasLeftAlone(done *planner.Plan) bool {
 	return !slices.ContainsFunc(s.result.Plan.Steps, func(step planner.Step) bool {

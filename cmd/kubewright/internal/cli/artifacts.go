@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// unfit is what does not fit in a configuration as far as it could be read, whatever
+// unfit returns what does not fit in a configuration as far as it could be read, whatever
 // else is wrong with it: patches, configurations of components, and artifacts where
 // they are needed.
 func (a *app) unfit(cfg *config.Config, wrong diag.Diagnostics, needed bool) diag.Diagnostics {
@@ -66,7 +66,7 @@ func misfits(c *config.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// cacheFile is a file of ours in the operator's cache folder, as the XDG base
+// cacheFile returns a file of ours in the operator's cache folder, as the XDG base
 // directory specification has it; empty when there is none.
 func (a *app) cacheFile(name string) string {
 	if dir := a.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
@@ -78,7 +78,7 @@ func (a *app) cacheFile(name string) string {
 	return ""
 }
 
-// artifactsFolder is a cluster's folder; a relative one begins at the configuration.
+// artifactsFolder returns a cluster's folder; a relative one begins at the configuration.
 func (a *app) artifactsFolder(c *config.Cluster) string {
 	if filepath.IsAbs(c.Install.Artifacts) {
 		return c.Install.Artifacts
@@ -86,7 +86,7 @@ func (a *app) artifactsFolder(c *config.Cluster) string {
 	return filepath.Join(a.folder(), c.Install.Artifacts)
 }
 
-// artifactsOf is where the performer finds the artifacts for a node.
+// artifactsOf returns where the performer finds the artifacts for a node.
 func (s *session) artifactsOf(t state.Target) (string, error) {
 	if s.sending != "" {
 		return s.sending, nil

@@ -77,7 +77,7 @@ func bounded(r io.Reader) ([]byte, error) {
 	return b, err
 }
 
-// canAsk tells that questions are answered: on a terminal, without -input=false
+// canAsk reports whether questions are answered: on a terminal, without -input=false
 // and -json.
 func (a *app) canAsk(o planOptions) bool { return o.input && !o.json && a.Interactive }
 

@@ -67,7 +67,7 @@ func (p askedPlane) report() *state.Report {
 	return r
 }
 
-// asked are the control planes whose API servers are asked, in this order, when the
+// asked returns the control planes whose API servers are asked, in this order, when the
 // one at first has answered before the others.
 func asked(recorded string, first int, planes []askedPlane) []string {
 	cfg := &config.Config{Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")}}

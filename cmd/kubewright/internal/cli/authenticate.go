@@ -54,7 +54,7 @@ func (s *session) authenticate() error {
 		file, s.store.Place(), why, file)})
 }
 
-// lastingKey is the key of the state as it is kept; zero before an apply has written one.
+// lastingKey returns the key of the state as it is kept; zero before an apply has written one.
 func (s *session) lastingKey() state.Key {
 	if s.firstKey != "" {
 		return state.Key{}
@@ -80,7 +80,7 @@ func (s *session) approvable(by approval) error {
 		"Give the digest of the plan that was reviewed, which kubewright plan and kubewright show print:\n\n  kubewright apply -approve=DIGEST %s", file, file)})
 }
 
-// reason is an error as a clause.
+// reason returns an error as a clause.
 func reason(err error) string {
 	var diags *diagError
 	if errors.As(err, &diags) && len(diags.list) > 0 {

@@ -40,7 +40,7 @@ const localType = "local"
 
 func (u *used) String() string { return fmt.Sprintf("%s (backend %q)", u.Place, u.Type) }
 
-// usedPath is where a folder remembers its backend.
+// usedPath returns where a folder remembers its backend.
 func (a *app) usedPath() string { return filepath.Join(filepath.Dir(a.paths().State), usedName) }
 
 const usedName = ".kubewright/backend.json"
@@ -48,7 +48,7 @@ const usedName = ".kubewright/backend.json"
 // maxUsed bounds in bytes what is read of it.
 const maxUsed = 1 << 20
 
-// lastUsed is what the folder remembers; nil when there was never another place
+// lastUsed returns what the folder remembers; nil when there was never another place
 // than the file.
 func (a *app) lastUsed() (*used, error) {
 	b, err := safefile.Read(a.usedPath(), maxUsed)
@@ -96,7 +96,7 @@ func (a *app) remember(u *used) error {
 	return nil
 }
 
-// configured is the backend of a block; nil stands for the file.
+// configured returns the backend of a block; nil stands for the file.
 func (a *app) configured(b *config.Backend) (*used, error) {
 	if b == nil {
 		if len(a.backendConfig) > 0 {
@@ -184,7 +184,7 @@ func (a *app) note(n backend.Note) {
 	quiet.print(list)
 }
 
-// giver is who has given config_path. A file of -backend-config may come with the
+// giver returns who has given config_path. A file of -backend-config may come with the
 // configuration, and what the folder remembers is a file of it as any other.
 func giver(from config.Given) kubernetes.Giver {
 	switch {
@@ -196,7 +196,7 @@ func giver(from config.Given) kubernetes.Giver {
 	return kubernetes.Environment
 }
 
-// again is a backend that the folder remembers, with its secrets from the
+// again returns a backend that the folder remembers, with its secrets from the
 // environment.
 func (a *app) again(u *used) (*used, error) {
 	if u == nil || u.Type == localType {
@@ -221,7 +221,7 @@ func (a *app) again(u *used) (*used, error) {
 	return &used{Type: u.Type, Place: u.Place, Settings: u.Settings, backend: place}, nil
 }
 
-// moved tells that the configuration names another place than the one that was
+// moved reports whether the configuration names another place than the one that was
 // used last in this folder. A folder that remembers none used the file, if
 // there is one.
 func (a *app) moved(last, now *used) bool {
@@ -247,7 +247,7 @@ func (a *app) elsewhere(last, now *used) error {
 		"To use what is at the new place, or to begin there, and leave the other as it is:\n\n  kubewright init -reconfigure", now, from)}}
 }
 
-// openStore is the state of this run, where the configuration keeps it.
+// openStore returns the state of this run, where the configuration keeps it.
 func (a *app) openStore(b *config.Backend) (*statefile.Store, error) {
 	now, err := a.configured(b)
 	if err != nil {

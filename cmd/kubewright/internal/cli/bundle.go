@@ -133,7 +133,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 	return progress.Complete(called)
 }
 
-// bundled is the cluster that the folder is for: of the configuration, or one of
+// bundled returns the cluster that the folder is for: of the configuration, or one of
 // defaults.
 func (a *app) bundled(ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
 	if o.version != "" {
@@ -179,7 +179,7 @@ func chosen(cfg *config.Config, args []string) (*config.Cluster, error) {
 	return nil, fmt.Errorf("there is no cluster %q in the configuration: %s", args[0], strings.Join(labels, ", "))
 }
 
-// imagesOf are the images of a control plane, which has all that kubeadm knows,
+// imagesOf returns the images of a control plane, which has all that kubeadm knows,
 // and those that were named.
 func imagesOf(c *config.Cluster, o bundleOptions) []bundle.Image {
 	images := func(c *config.Cluster) []string {

@@ -24,7 +24,7 @@ type changeOptions struct {
 	refreshOnly bool
 }
 
-// given tells that any of the flags is.
+// given reports whether any of the flags is.
 func (o *changeOptions) given() bool {
 	return o.refreshOnly || len(o.excludes)+len(o.replace)+len(o.accept)+len(o.forget) > 0
 }
@@ -160,7 +160,7 @@ func (s *session) selectors(flag string, addresses []string, diags *diag.Diagnos
 	return out
 }
 
-// goingWith are the nodes of a cluster that is taken apart: they are meant with it.
+// goingWith returns the nodes of a cluster that is taken apart: they are meant with it.
 func (s *session) goingWith(t state.Target) []state.Target {
 	if t.Type != state.TypeCluster || !s.opts.destroy && s.config.Cluster(t.Name) != nil || s.recorded == nil {
 		return nil

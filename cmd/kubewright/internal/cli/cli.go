@@ -229,7 +229,7 @@ func (a *app) errorOptions() view.Options {
 	return o
 }
 
-// folder is the configuration folder: the working folder, or -chdir.
+// folder returns the configuration folder: the working folder, or -chdir.
 func (a *app) folder() string {
 	if a.chdir == "" {
 		return a.Dir

@@ -26,7 +26,7 @@ func (a *app) completeParts(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(pipeline.Names))
 }
 
-// completions are those of -target, as far as configuration and the state in this folder
+// completions returns those of -target, as far as configuration and the state in this folder
 // can be read without asking anybody.
 func (a *app) completions() []string {
 	a.ask = nil // nobody is asked while typing
@@ -41,7 +41,7 @@ func (a *app) completions() []string {
 	return selectable(known(cfg, recorded))
 }
 
-// recordedTargets are the completions of an address in the state.
+// recordedTargets returns the completions of an address in the state.
 func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	a.ask = nil // nobody is asked while typing
 	recorded, err := a.completedState()
@@ -55,7 +55,7 @@ func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// selectable is all that -target takes alone: phases, clusters, addons, nodes,
+// selectable returns all that -target takes alone: phases, clusters, addons, nodes,
 // and blocks of nodes.
 func selectable(targets []state.Target) []string {
 	out := pipeline.Names()

@@ -111,7 +111,7 @@ func (a *app) expression(ctx context.Context) (string, error) {
 	}
 }
 
-// recordedNames are the names of nodes in the state, if there is one.
+// recordedNames returns the names of nodes in the state, if there is one.
 func (a *app) recordedNames(ctx context.Context) (map[state.Target]string, error) {
 	store, err := a.storeAlone()
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *app) recordedNames(ctx context.Context) (map[state.Target]string, error
 	return nodeNames(loaded.State), nil
 }
 
-// nodeNames are the names of the nodes of a state; there may be none.
+// nodeNames returns the names of the nodes of a state; there may be none.
 func nodeNames(recorded *state.State) map[state.Target]string {
 	if recorded == nil {
 		return nil

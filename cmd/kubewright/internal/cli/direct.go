@@ -51,7 +51,7 @@ func direct(cfg *config.Config, recorded *state.State) func(address string) bool
 	}
 }
 
-// hostName is a name or an address as it is compared.
+// hostName returns a name or an address as it is compared.
 func hostName(name string) string {
 	return state.CanonicalIP(strings.TrimSuffix(strings.ToLower(name), "."))
 }

@@ -16,7 +16,7 @@ import (
 // identityVariable names files with private keys in the environment, as -age-identity does.
 const identityVariable = "KUBEWRIGHT_AGE_IDENTITY"
 
-// settings are the kubewright block, read once: it says where the state is and to whom it
+// settings returns the kubewright block, read once: it says where the state is and to whom it
 // is encrypted, for commands that load nothing else of the configuration.
 func (a *app) settings() *hclconfig.Settings {
 	if a.read == nil {
@@ -26,7 +26,7 @@ func (a *app) settings() *hclconfig.Settings {
 	return a.read
 }
 
-// codec is how state, journal and saved plans are read and written here: encrypted
+// codec returns how state, journal and saved plans are read and written here: encrypted
 // as the encryption block of the configuration says. What is wrong with the
 // configuration is no reason not to read; whoever writes has loaded it before.
 func (a *app) codec() state.Codec {
@@ -64,7 +64,7 @@ func (a *app) newCodec(block *config.Encryption, migrate bool) *encryption.Codec
 	return c
 }
 
-// identityFiles are the files with private keys: of the command line, then of the
+// identityFiles returns the files with private keys: of the command line, then of the
 // environment.
 func (a *app) identityFiles() []string {
 	var out []string

@@ -37,7 +37,7 @@ type Env struct {
 	Size func() (width, height int)
 	// ErrorWidth is stderr's in columns, 0 when that is no terminal; nil stands for 0.
 	ErrorWidth func() int
-	// Interactive tells that questions can be asked on stdin and stdout.
+	// Interactive reports whether questions can be asked on stdin and stdout.
 	Interactive bool
 	// Secret asks on the terminal, without showing what is typed; nil without one.
 	Secret func(ctx context.Context, prompt string) ([]byte, error)
@@ -63,7 +63,7 @@ type Env struct {
 	OpenWorld func(path string) (*sim.World, error)
 }
 
-// System is the environment of a real process, which writes no core dump from here on
+// System returns the environment of a real process, which writes no core dump from here on
 // unless GOTRACEBACK=crash asks for one.
 func System(args []string) *Env {
 	if !coredump.Wanted(os.Getenv) {
@@ -99,7 +99,7 @@ func terminalSize(f *os.File) (width, height int) {
 	return width, height
 }
 
-// terminal tells that stdout is one.
+// terminal reports whether stdout is one.
 func (e *Env) terminal() bool {
 	width, _ := e.Size()
 	return width > 0

@@ -36,7 +36,7 @@ const clusterArg = " [CLUSTER]"
 // byArgument is how these commands take a cluster's name.
 const byArgument = "behind the command"
 
-// first is the first argument, or empty.
+// first returns the first argument, or empty.
 func first(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -163,7 +163,7 @@ type etcdOf struct {
 	quota int64
 }
 
-// members are those of etcd. Where it has lost its quorum they are as those that answer
+// members returns those of etcd. Where it has lost its quorum they are as those that answer
 // have them, with an error that says so.
 func (e etcdOf) members(ctx context.Context) ([]state.EtcdMember, string, error) {
 	members, id, err := membersThrough(ctx, e.performer, e.via)

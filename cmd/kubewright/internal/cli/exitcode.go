@@ -59,7 +59,7 @@ func finerCode(err error) int {
 	return exitError
 }
 
-// findingsCode is that of a plan which was not made: a host that does not answer
+// findingsCode returns that of a plan which was not made: a host that does not answer
 // counts when there is nothing else to be put right.
 func findingsCode(list diag.Diagnostics) int {
 	not := func(is func(*diag.Diagnostic) bool) func(*diag.Diagnostic) bool {
@@ -76,13 +76,13 @@ func findingsCode(list diag.Diagnostics) int {
 	return exitError
 }
 
-// refused tells that a gate or a policy refuses a plan, or that it is not the one
+// refused reports whether a gate or a policy refuses a plan, or that it is not the one
 // which was approved or saved, because something has changed since.
 func refused(d *diag.Diagnostic) bool {
 	return etcd.Refused(d) || slices.Contains([]string{policyRefuses, planIsStale, anotherPlan, notAuthentic, notApproved}, d.Summary)
 }
 
-// outcomeCode is the exit code of a run of which something is left to do: that
+// outcomeCode returns the exit code of a run of which something is left to do: that
 // of the first failure which has one of its own.
 func (a *app) outcomeCode(outcome *executor.Outcome) int {
 	if !a.finer {
@@ -110,7 +110,7 @@ func (s *session) whole(err error) error {
 	return err
 }
 
-// changesCode is what -detailed-exitcode says of a plan. That there is nothing to do
+// changesCode returns what -detailed-exitcode says of a plan. That there is nothing to do
 // nobody knows who could not look at all of it.
 func (s *session) changesCode() int {
 	p := s.result.Plan
@@ -127,7 +127,7 @@ func (s *session) changesCode() int {
 	return exitChanges
 }
 
-// onlyDrift tells that a plan does nothing but deal with what was changed outside.
+// onlyDrift reports whether a plan does nothing but deal with what was changed outside.
 func onlyDrift(p *planner.Plan) bool {
 	if p.RefreshOnly {
 		return len(p.Moved) == 0

@@ -45,7 +45,7 @@ func (o *observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery
 	return o.world.access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
 }
 
-// etcdCredentials are the configuration's, and where it does not bring them, the host's.
+// etcdCredentials returns the configuration's, and where it does not bring them, the host's.
 func etcdCredentials(ctx context.Context, host providers.Host, e *config.ExternalEtcd) (providers.EtcdCredentials, error) {
 	client := providers.EtcdCredentials{CA: pem(e.CAContent), Certificate: pem(e.CertContent), Key: e.KeyContent}
 	missing := map[string]*state.Secret{}

@@ -59,7 +59,7 @@ func (f *fences) claim(ctx context.Context) error {
 	return nil
 }
 
-// writable tells that a cluster's API was seen, and that its etcd takes writes:
+// writable reports whether a cluster's API was seen, and that its etcd takes writes:
 // one with an alarm keeps no lease, and nothing is done then but what helps
 // against the alarm.
 func (f *fences) writable(label string) bool {
@@ -121,7 +121,7 @@ func (f *fences) release(ctx context.Context) {
 	}
 }
 
-// clusterLabel is the cluster that a step is about.
+// clusterLabel returns the cluster that a step is about.
 func (s *session) clusterLabel(step *planner.Step) string {
 	if m := s.fleet.member(step.Target); m != nil {
 		return m.cluster

@@ -43,7 +43,7 @@ func TestEveryFlagIsGivenByATest(t *testing.T) {
 	}
 }
 
-// flagsGiven are the flags in the arguments of a command line, each with its
+// flagsGiven returns the flags in the arguments of a command line, each with its
 // command: those of all commands with kubewright itself.
 func flagsGiven(root *cobra.Command, args []string) []string {
 	cmd, rest, err := root.Find(oneDash(args))
@@ -65,7 +65,7 @@ func flagsGiven(root *cobra.Command, args []string) []string {
 	return out
 }
 
-// scriptedCommands are the arguments of all command lines in the scripts.
+// scriptedCommands returns the arguments of all command lines in the scripts.
 func scriptedCommands(t *testing.T) [][]string {
 	t.Helper()
 	var out [][]string
@@ -84,7 +84,7 @@ func scriptedCommands(t *testing.T) [][]string {
 	return out
 }
 
-// testedCommands are what in Go tests looks like the arguments of a command line: words
+// testedCommands returns what in Go tests looks like the arguments of a command line: words
 // in a row of which one is a command, or one text that begins with one.
 func testedCommands(t *testing.T, root *cobra.Command) [][]string {
 	t.Helper()
@@ -115,7 +115,7 @@ func testedCommands(t *testing.T, root *cobra.Command) [][]string {
 	return out
 }
 
-// ends are those of a row of words that begin with a command, or with a flag before it.
+// ends returns those of a row of words that begin with a command, or with a flag before it.
 func ends(row []ast.Expr, commands map[string]bool) [][]string {
 	var words []string
 	var out [][]string
@@ -130,7 +130,7 @@ func ends(row []ast.Expr, commands map[string]bool) [][]string {
 	return out
 }
 
-// leadingText is what a text begins with that is put together; empty when that is not known.
+// leadingText returns what a text begins with that is put together; empty when that is not known.
 func leadingText(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -142,7 +142,7 @@ func leadingText(x ast.Expr) string {
 	return ""
 }
 
-// files are those of the tests of package main.
+// files returns those of the tests of package main.
 func files(t *testing.T, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("..", "..", pattern))

@@ -24,9 +24,9 @@ type member struct {
 	target  state.Target
 	cluster string
 	plane   bool
-	// leaves tells that the configuration has no such node.
+	// leaves reports whether the configuration has no such node.
 	leaves bool
-	// keyRecorded tells that the host is known by the key in the state alone.
+	// keyRecorded reports whether the host is known by the key in the state alone.
 	keyRecorded bool
 	// address is the one at which an API server of the node is called.
 	address string
@@ -68,7 +68,7 @@ type world interface {
 	save() error
 }
 
-// left tells that the member was taken out since the fleet was listed: neither
+// left reports whether the member was taken out since the fleet was listed: neither
 // configuration nor state know it any more, so that nobody asks how it is.
 func (m *member) left(recorded *state.State) bool {
 	return m.leaves && (recorded == nil || recorded.Nodes[m.target] == nil)
@@ -115,7 +115,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	return f, nil
 }
 
-// formerly is how a node is reached whose block is gone: as the state remembers it, by
+// formerly returns how a node is reached whose block is gone: as the state remembers it, by
 // the key that it knows. Passwords are kept nowhere: sudo's is the one for all nodes.
 func formerly(cfg *config.Config, n *state.RecordedNode) config.Connection {
 	c := config.ConnectionFromValue(n.Connection)
@@ -126,7 +126,7 @@ func formerly(cfg *config.Config, n *state.RecordedNode) config.Connection {
 	return c
 }
 
-// pinned is a connection that trusts no other key than the one recorded, where
+// pinned returns a connection that trusts no other key than the one recorded, where
 // the first contact was accepted unseen: from then on the host is known.
 func pinned(c config.Connection, recorded *state.State, t state.Target) config.Connection {
 	if !c.AcceptNewHostKey || len(c.HostKeys) > 0 || recorded == nil || recorded.Nodes[t] == nil {
@@ -325,7 +325,7 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 	o.view.ClusterReports[m.cluster] = report
 }
 
-// identity are the CAs by which the member's cluster is known: the recorded one, and
+// identity returns the CAs by which the member's cluster is known: the recorded one, and
 // of a cluster that nothing is recorded of the member's. What the member holds is the
 // cluster's too when it goes by the recorded one: the one is being replaced by the
 // other, and the state is told of that only at the end.
@@ -341,7 +341,7 @@ func (o *observer) identity(m *member, r *state.Report) []string {
 	return known
 }
 
-// isOf tells that a host is of the cluster that is known by these CAs. It holds one of
+// isOf reports whether a host is of the cluster that is known by these CAs. It holds one of
 // them, or shows that the CA which it holds has taken the place of one: of a CA that
 // was replaced nobody holds the old one any more, and hosts of other clusters do not
 // show that.
@@ -349,12 +349,12 @@ func (o *observer) isOf(known []string, m *member, r *state.Report) bool {
 	return overlap(known, o.seen(m, r).GoesBy(m.target))
 }
 
-// cas are the identities of the cluster whose CA a host holds.
+// cas returns the identities of the cluster whose CA a host holds.
 func (o *observer) cas(m *member, r *state.Report) []string {
 	return o.seen(m, r).CAs(m.target)
 }
 
-// seen is a view of one host alone.
+// seen returns a view of one host alone.
 func (o *observer) seen(m *member, r *state.Report) *topology.Fleet {
 	return &topology.Fleet{Config: o.view.Config, Reports: map[state.Target]*state.Report{m.target: r}}
 }
@@ -392,7 +392,7 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 	return report, nil
 }
 
-// remembering is the member's host, which answers for the secrets that it has shown.
+// remembering returns the member's host, which answers for the secrets that it has shown.
 func (o *observer) remembering(ctx context.Context, m *member, r *state.Report) (providers.Host, error) {
 	h, err := m.connect(ctx)
 	if err != nil {
@@ -462,7 +462,7 @@ func (o *observer) proveServing(ctx context.Context) {
 	o.wait.Wait()
 }
 
-// seat is how the member's own API server and etcd are reached.
+// seat returns how the member's own API server and etcd are reached.
 func (o *observer) seat(m *member, r *state.Report) providers.Seat {
 	c := o.view.Config.Cluster(m.cluster)
 	seat := providers.Seat{API: config.JoinHostPort(m.address, ownership.APIPort(c, r))}
@@ -480,10 +480,10 @@ type withSecrets struct {
 	found map[string]state.Secret
 }
 
-// Unwrap is the host itself.
+// Unwrap returns the host itself.
 func (h withSecrets) Unwrap() providers.Host { return h.Host }
 
-// ReadSecrets answers from memory, and asks the host for what is not there.
+// ReadSecrets returns from memory, and asks the host for what is not there.
 func (h withSecrets) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}
 	for _, p := range paths {

@@ -168,7 +168,7 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// behindGate is a host that is reached through another one, and a configuration in which it
+// behindGate returns a host that is reached through another one, and a configuration in which it
 // is the only node. Neither has been seen before.
 func behindGate(t *testing.T) (gate, host *sshtest.Server, cfg *config.Config) {
 	t.Helper()

@@ -70,5 +70,5 @@ func (f planForm) name() string {
 	return string(f)
 }
 
-// programs tells that stdout has the plan in this form and nothing else.
+// programs reports whether stdout has the plan in this form and nothing else.
 func (f planForm) programs() bool { return f.name() != "text" }

@@ -171,7 +171,7 @@ func (n *fileName) Set(s string) error {
 	return nil
 }
 
-// didYouMean is the sentence behind a name that does not exist; empty when no
+// didYouMean returns the sentence behind a name that does not exist; empty when no
 // other is near. prefix goes before the name.
 func didYouMean(prefix, given string, names []string) string {
 	near := config.Nearest(given, names)

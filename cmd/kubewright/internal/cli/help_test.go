@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-// commandLine is the command as Main makes it.
+// commandLine returns the command as Main makes it.
 func commandLine() *cobra.Command {
 	a := &app{Env: &Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}}
 	cmd := a.root()
@@ -185,7 +185,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// commandReference is the part of docs/reference.md about commands.
+// commandReference returns the part of docs/reference.md about commands.
 func commandReference() string {
 	var b strings.Builder
 	root := commandLine()

@@ -60,7 +60,7 @@ func (s *session) authoritiesOn(ctx context.Context, c *config.Cluster, h provid
 
 func (a authorities) hold(ca string) bool { return holds(a.own, ca) || holds(a.next, ca) }
 
-// recordedCA is the digest of the cluster's CA in the state; empty without one.
+// recordedCA returns the digest of the cluster's CA in the state; empty without one.
 func (s *session) recordedCA(c *config.Cluster) string {
 	if s.recorded == nil || s.recorded.Clusters[c.Label] == nil {
 		return ""

@@ -59,7 +59,7 @@ func (a *app) importCommand() *cobra.Command {
 	return cmd
 }
 
-// connection is how the host of the command line is reached.
+// connection returns how the host of the command line is reached.
 func (o importOptions) connection(id string) (config.Connection, error) {
 	c, err := hop(id)
 	if err != nil {
@@ -255,7 +255,7 @@ func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnos
 	return out
 }
 
-// adopted is the state of the cluster, and leaves the next plan in the session.
+// adopted returns the state of the cluster, and leaves the next plan in the session.
 func (s *session) adopted(ctx context.Context) (*state.State, error) {
 	var err error
 	if s.fleet, err = s.openFleet(s.config, nil, s.passphrase(ctx, s.opts)); err != nil {

@@ -28,7 +28,7 @@ type discovery struct {
 	unsaid view.Unsaid
 }
 
-// cluster is the cluster's configuration, as far as it can be said.
+// cluster returns the cluster's configuration, as far as it can be said.
 func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	var err error
 	probe := &config.Config{Nodes: []*config.Node{{Connection: d.first}}}
@@ -58,7 +58,7 @@ func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	return found.Config, nil
 }
 
-// isHost tells that a report is that of a node.
+// isHost reports whether a report is that of a node.
 func isHost(r *state.Report, n state.NodeReport, name string) bool {
 	if len(r.Facts.Addresses) == 0 {
 		return r.Facts.Hostname == name
@@ -66,7 +66,7 @@ func isHost(r *state.Report, n state.NodeReport, name string) bool {
 	return slices.ContainsFunc(n.InternalIPs, func(ip string) bool { return slices.Contains(r.Facts.Addresses, ip) })
 }
 
-// label is the cluster block's.
+// label returns the cluster block's.
 func (d *discovery) label(r *state.ClusterReport) string {
 	if d.options.label != "" {
 		return d.options.label

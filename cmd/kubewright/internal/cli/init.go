@@ -140,7 +140,7 @@ func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *s
 	return a.say("%s", text)
 }
 
-// oldPaths are those of the place that a state is taken from. It may be from before
+// oldPaths returns those of the place that a state is taken from. It may be from before
 // the encryption block: who moves it says that it is his, as with state encrypt.
 func (a *app) oldPaths() statefile.Paths {
 	p := a.paths()

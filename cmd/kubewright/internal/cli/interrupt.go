@@ -120,7 +120,7 @@ func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say fu
 	}
 }
 
-// patience is a context for what need not be waited for: the first interrupt ends
+// patience returns a context for what need not be waited for: the first interrupt ends
 // it and nothing else, until the function that it returns is called. Within what is
 // waited for in the same way, one more interrupt, or a SIGTERM, ends that as well.
 func (i *interruptions) patience(ctx context.Context, within bool) (context.Context, func()) {

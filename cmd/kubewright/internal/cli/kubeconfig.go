@@ -88,7 +88,7 @@ func (o kubeconfigOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// isAPI tells that a text is a URL by which clients of Kubernetes call an API server and
+// isAPI reports whether a text is a URL by which clients of Kubernetes call an API server and
 // send it what they prove themselves with.
 func isAPI(server string) bool {
 	u, err := url.Parse(server)
@@ -142,11 +142,11 @@ type fetched struct {
 	ended bool
 	// moving reports that the endpoint of access is the one of the last apply.
 	moving bool
-	// passing tells that its certificate is of a CA that a rotation is about to drop.
+	// passing reports whether its certificate is of a CA that a rotation is about to drop.
 	passing bool
 }
 
-// warnings are why nobody will believe it, or not for long.
+// warnings returns why nobody will believe it, or not for long.
 func (f fetched) warnings(c *config.Cluster, server string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if f.moving {
@@ -181,7 +181,7 @@ func (f fetched) belief() string {
 
 func printedTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
-// chosenCluster is the cluster of that label, or the only one; how tells how a command
+// chosenCluster returns the cluster of that label, or the only one; how tells how a command
 // takes a label.
 func chosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *diag.Diagnostic) {
 	var labels []string
@@ -296,7 +296,7 @@ func outlives(ca state.CertificateInfo, file string, validity time.Duration, now
 	}
 }
 
-// holds tells that the CA is among certificates: while it is rotated it is not alone.
+// holds reports whether the CA is among certificates: while it is rotated it is not alone.
 func holds(certs []state.CertificateInfo, ca string) bool {
 	return slices.ContainsFunc(certs, func(c state.CertificateInfo) bool { return c.KeyDigest == ca })
 }
@@ -356,7 +356,7 @@ func writeSecret(file string, content state.Secret) error {
 	return safefile.WriteFile(file, content.Reveal(), 0o600)
 }
 
-// kubeconfigFile is the file to write; empty for none. That of
+// kubeconfigFile returns the file to write; empty for none. That of
 // kubectl is the first of KUBECONFIG, or ~/.kube/config.
 func (a *app) kubeconfigFile(o kubeconfigOptions) string {
 	file := o.out

@@ -38,7 +38,7 @@ type lockJSON struct {
 	Place  string            `json:"place"`
 	Locked bool              `json:"locked"`
 	Holder *backend.LockInfo `json:"holder,omitempty"`
-	// Silent tells that the holder has shown no sign of life for a while.
+	// Silent reports whether the holder has shown no sign of life for a while.
 	Silent bool `json:"silent,omitempty"`
 }
 
@@ -62,7 +62,7 @@ func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
 	return a.say("%s", text)
 }
 
-// silent tells that a holder that should show signs of life shows none.
+// silent reports whether a holder that should show signs of life shows none.
 func (a *app) silent(i *backend.LockInfo) bool {
 	return i != nil && !i.Renewed.IsZero() && a.Now().Sub(i.Renewed) > backend.Silent
 }

@@ -163,7 +163,7 @@ func (a *app) flagsToRepeat(o planOptions) []string {
 	return out
 }
 
-// planned is a session that has planned. The caller closes it.
+// planned returns a session that has planned. The caller closes it.
 func (a *app) planned(ctx context.Context, o planOptions) (*session, error) {
 	s, err := a.open(ctx, o, "")
 	if err != nil {
@@ -190,14 +190,14 @@ func (s *session) showAs(form planForm, why explanation) error {
 	return view.PlanAs(s.Stdout, s.result.Plan, string(form), s.planView())
 }
 
-// planView is how a plan is shown: beside what the state knows.
+// planView returns how a plan is shown: beside what the state knows.
 func (s *session) planView() view.Options {
 	o := s.options()
 	o.Recorded, o.Parallelism = view.Recorded{Outputs: s.priorOutputs(), Durations: s.durations()}, s.opts.parallelism
 	return o
 }
 
-// durations are those that the state holds.
+// durations returns those that the state holds.
 func (s *session) durations() map[string]float64 {
 	if s.recorded == nil {
 		return nil
@@ -205,7 +205,7 @@ func (s *session) durations() map[string]float64 {
 	return s.recorded.Durations
 }
 
-// priorOutputs are those that the state holds.
+// priorOutputs returns those that the state holds.
 func (s *session) priorOutputs() map[string]state.Value {
 	if s.recorded == nil {
 		return nil
@@ -213,7 +213,7 @@ func (s *session) priorOutputs() map[string]state.Value {
 	return s.recorded.Outputs
 }
 
-// outputsChange tells that the plan's outputs are not those of the state.
+// outputsChange reports whether the plan's outputs are not those of the state.
 func (s *session) outputsChange() bool {
 	return !maps.EqualFunc(s.priorOutputs(), s.result.Plan.Outputs, state.Value.Equal)
 }

@@ -26,14 +26,14 @@ func (o *planOptions) overrideFlag(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.overridden, "override-policy", nil, "go on against the policy with this `name`; the plan shows it (repeatable)")
 }
 
-// overrides are the names given with -override-policy.
+// overrides returns the names given with -override-policy.
 func (s *session) overrides() []string {
 	out := slices.Clone(s.opts.overridden)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// unknownPolicies are the names given with -override-policy that no policy has.
+// unknownPolicies returns the names given with -override-policy that no policy has.
 func (s *session) unknownPolicies() diag.Diagnostics {
 	var names []string
 	for _, p := range s.config.Policies {
@@ -114,7 +114,7 @@ func (s *session) permitted() error {
 	return s.failed(refusals(s.result.Plan.Policies, "Nothing was changed."))
 }
 
-// refusals are the errors of findings that nobody has overridden.
+// refusals returns the errors of findings that nobody has overridden.
 func refusals(findings []planner.PolicyFinding, so string) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, f := range policy.Refusals(findings) {

@@ -51,7 +51,7 @@ func (a *app) recover(ctx context.Context, o planOptions) error {
 		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.store.Place())
 }
 
-// recovered is the state that hosts and configuration amount to. Nothing is written.
+// recovered returns the state that hosts and configuration amount to. Nothing is written.
 func (s *session) recovered(ctx context.Context) (*state.State, error) {
 	v := s.fleet.observe(ctx, s.config, nil)
 	v.ObservedAt = s.fleet.world.clock().Now()

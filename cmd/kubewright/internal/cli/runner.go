@@ -94,7 +94,7 @@ func (s *session) newPerformer() *providers.Performer {
 	}
 }
 
-// seat is how a control plane is reached.
+// seat returns how a control plane is reached.
 func (s *session) seat(t state.Target) (providers.Seat, error) {
 	m := s.fleet.member(t)
 	if m == nil {
@@ -103,7 +103,7 @@ func (s *session) seat(t state.Target) (providers.Seat, error) {
 	return s.seatOf(m), nil
 }
 
-// seatOf is how a member's own API server is reached by now: one that somebody gave
+// seatOf returns how a member's own API server is reached by now: one that somebody gave
 // another port has it until this run has put it back.
 func (s *session) seatOf(m *member) providers.Seat {
 	r, c := s.view.Reports[m.target], s.config.Cluster(m.cluster)
@@ -299,7 +299,7 @@ func (r *runner) workersGate(ctx context.Context, c *config.Cluster, step *plann
 // nodesInterval is gateInterval for what asks for all nodes.
 const nodesInterval = 5 * time.Second
 
-// nodes are those that the API shows now.
+// nodes returns those that the API shows now.
 func (r *runner) nodes(ctx context.Context, via state.Target) (map[string]state.NodeReport, error) {
 	var nodes map[string]state.NodeReport
 	err := r.performer.Through(ctx, via, func(ctx context.Context, a providers.API) error {
@@ -346,7 +346,7 @@ func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.
 	return members, err
 }
 
-// others are the further control planes of a node's cluster. Only one that was
+// others returns the further control planes of a node's cluster. Only one that was
 // seen to have the same CA counts: a host that serves another cluster by now is
 // none.
 func (s *session) others(t state.Target) []state.Target {

@@ -36,7 +36,7 @@ var said = map[string]string{
 	"state/backend/kubernetes": "state", "state/backend/pg": "state",
 }
 
-// inRepository is the path of a folder of this repository.
+// inRepository returns the path of a folder of this repository.
 func inRepository(folder string) string {
 	if folder == "." {
 		return "."
@@ -81,7 +81,7 @@ func TestEveryErrorIsShownByATest(t *testing.T) {
 	}
 }
 
-// errorTexts are the errors of a package by where they stand: the longest part of
+// errorTexts returns the errors of a package by where they stand: the longest part of
 // each that is always the same. What only passes another error on is left out, and
 // what speaks of a defect.
 func errorTexts(t *testing.T, folder string) map[string]string {
@@ -111,7 +111,7 @@ func errorTexts(t *testing.T, folder string) map[string]string {
 	return out
 }
 
-// errorText is the text of what makes an error, or says in one what is wrong or what
+// errorText returns the text of what makes an error, or says in one what is wrong or what
 // to do about it; empty for everything else.
 func errorText(n ast.Node) string {
 	switch n := n.(type) {
@@ -148,7 +148,7 @@ func makesError(fn ast.Expr) bool {
 	return ok && (x.Name == "fmt" && sel.Sel.Name == "Errorf" || x.Name == "errors" && sel.Sel.Name == "New")
 }
 
-// wholeText is a text that is put together of constants, or what it is formatted with.
+// wholeText returns a text that is put together of constants, or what it is formatted with.
 func wholeText(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.CallExpr:
@@ -176,14 +176,14 @@ func longestPart(format string) string {
 	return plain(longest)
 }
 
-// plain is a text without what scripts, patterns and Go write otherwise, its words
+// plain returns a text without what scripts, patterns and Go write otherwise, its words
 // apart by one space.
 func plain(text string) string {
 	text = strings.NewReplacer(`''`, `'`, `\s+`, " ", `\"`, `"`, `\`, "").Replace(text)
 	return strings.ToLower(strings.Join(strings.Fields(text), " "))
 }
 
-// shows tells that four words in a row of a text, or all that it has, are in tests.
+// shows reports whether four words in a row of a text, or all that it has, are in tests.
 func shows(tests, text string) bool {
 	words := strings.Fields(text)
 	n := min(4, len(words))
@@ -195,7 +195,7 @@ func shows(tests, text string) bool {
 	return false
 }
 
-// testTexts are the scripts and tests below a folder, but for this one.
+// testTexts returns the scripts and tests below a folder, but for this one.
 func testTexts(t *testing.T, below string) string {
 	t.Helper()
 	var text strings.Builder

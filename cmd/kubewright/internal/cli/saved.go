@@ -69,12 +69,12 @@ func (d *approvedDigest) String() string { return string(*d) }
 // Type implements pflag.Value.
 func (d *approvedDigest) Type() string { return "string" }
 
-// given tells that nobody has to be asked.
+// given reports whether nobody has to be asked.
 func (by approval) given() bool {
 	return by.auto || by.digest != "" || by.saved != nil && !by.unauthenticated
 }
 
-// digestOf is the digest that the journal knows a run by: of a saved plan that
+// digestOf returns the digest that the journal knows a run by: of a saved plan that
 // goes on, the same as in its first run.
 func (by approval) digestOf(p *planner.Plan) string {
 	if by.saved != nil {
@@ -83,7 +83,7 @@ func (by approval) digestOf(p *planner.Plan) string {
 	return planfile.Digest(p)
 }
 
-// named is a file of the command line: its name begins in the folder of -chdir, as if
+// named returns a file of the command line: its name begins in the folder of -chdir, as if
 // the command ran there.
 func (a *app) named(path string) string {
 	if filepath.IsAbs(path) {
@@ -92,7 +92,7 @@ func (a *app) named(path string) string {
 	return filepath.Join(a.folder(), path)
 }
 
-// fromHere is a file that the environment names, as it does for other programs: its
+// fromHere returns a file that the environment names, as it does for other programs: its
 // name begins where the command runs.
 func (a *app) fromHere(path string) string {
 	if filepath.IsAbs(path) {
@@ -156,7 +156,7 @@ func (s *session) savePlan(path string) error {
 	return s.screen().saved(path, s.result.Plan)
 }
 
-// savedOptions are those of the command line which a saved plan was made with. What
+// savedOptions returns those of the command line which a saved plan was made with. What
 // permits something that is refused otherwise is not among them: whoever applies the plan
 // gives -allow-unreachable and -override-policy again.
 func savedOptions(o planOptions, f *planfile.File, path string) (planOptions, error) {
@@ -237,7 +237,7 @@ func orNone(s string) string {
 	return s
 }
 
-// applied is the last apply of a saved plan, and the last one of another plan behind
+// applied returns the last apply of a saved plan, and the last one of another plan behind
 // it; nil when there is none. A plan is known by its digest and by the state that it was
 // made for: who has one made anew later may want the same once more.
 func (s *session) applied(p *planner.Plan) (last, since *state.Apply) {
@@ -254,7 +254,7 @@ func (s *session) applied(p *planner.Plan) (last, since *state.Apply) {
 	return nil, nil
 }
 
-// begun are the steps of the saved plan that were begun: all of one that came to its
+// begun returns the steps of the saved plan that were begun: all of one that came to its
 // end and whose state was not written any more.
 func (s *session) begun(p *planner.Plan) []state.Address {
 	var out []state.Address
@@ -304,13 +304,13 @@ func (s *session) appliedAlready(last *state.Apply) error {
 		last.Run, cmp.Or(last.Who, "somebody"), last.Time.Format(time.RFC3339))})
 }
 
-// leaves tells that a run which goes on with a saved plan has to leave a part of it for
+// leaves reports whether a run which goes on with a saved plan has to leave a part of it for
 // another one: something cannot be looked at that could be then.
 func (s *session) leaves(by approval) bool {
 	return by.saved != nil && planfile.Leaves(by.saved.Plan, s.result.Plan)
 }
 
-// resumes is the run whose plan this one goes on with; empty when it goes on with none.
+// resumes returns the run whose plan this one goes on with; empty when it goes on with none.
 func (s *session) resumes() string {
 	if s.resumed == nil {
 		return ""

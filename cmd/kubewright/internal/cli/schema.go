@@ -81,7 +81,7 @@ func blockOf(row *hclconfig.Block, name string) *hclconfig.Block {
 	return nil
 }
 
-// schemaPaths are the paths of all blocks and attributes.
+// schemaPaths returns the paths of all blocks and attributes.
 func schemaPaths(row *hclconfig.Block, prefix string) []string {
 	var out []string
 	for i := range row.Attributes {

@@ -54,7 +54,7 @@ type planOptions struct {
 	generateOut string
 }
 
-// restricted tells that what is planned is a part of everything.
+// restricted reports whether what is planned is a part of everything.
 func (o *planOptions) restricted() bool { return len(o.targets)+len(o.excludes)+len(o.skipPhases) > 0 }
 
 // session is one run over one configuration folder and its state.
@@ -75,7 +75,7 @@ type session struct {
 	// configuration nor state have them any more: this run may take them out, or those that
 	// it goes on from have.
 	had []state.Target
-	// leftover tells that the journal holds what the state file has not got yet.
+	// leftover reports whether the journal holds what the state file has not got yet.
 	leftover bool
 	fleet    *fleet
 	view     *topology.Fleet
@@ -101,7 +101,7 @@ type session struct {
 	// unauthenticated reports whether nothing authenticates the saved plan: it was made before
 	// there was a state. See authenticate.
 	unauthenticated bool
-	// approved tells that somebody approves this very plan: by its digest, or by
+	// approved reports whether somebody approves this very plan: by its digest, or by
 	// having saved it. held is what policies have against going on with a run.
 	approved bool
 	held     []planner.PolicyFinding
@@ -111,7 +111,7 @@ type session struct {
 	// the run that held the lock before and ended without giving it back.
 	runID string
 	ended statefile.LockInfo
-	// buried tells that what that run left in the clusters was given back.
+	// buried reports whether what that run left in the clusters was given back.
 	buried    bool
 	generated generation
 	// answers are those of whoever was asked for variables.
@@ -266,7 +266,7 @@ func (s *session) load(ctx context.Context) error {
 	return nil
 }
 
-// vars are the variables of the command line; files are named from the
+// vars returns the variables of the command line; files are named from the
 // folder of -chdir, as the state is.
 func (a *app) vars(o planOptions) []hclconfig.VarArg {
 	out := slices.Clone(o.vars)
@@ -407,7 +407,7 @@ func (s *session) header() planner.Plan {
 	return p
 }
 
-// outputs are the configuration's outputs as plan and state hold them: of a
+// outputs returns the configuration's outputs as plan and state hold them: of a
 // sensitive one only a keyed fingerprint. A destroy of a part leaves those that there
 // are, as long as the state has anything.
 func (s *session) outputs() map[string]state.Value {
@@ -480,18 +480,18 @@ func (s *session) plannerOptions() (planner.Options, error) {
 	return o, s.failed(append(diags, s.unknownPolicies()...))
 }
 
-// exists tells that a selector's target is one of this run's. Every target
+// exists reports whether a selector's target is one of this run's. Every target
 // exists for a selector without one.
 func (s *session) exists(t state.Target) bool { return t.IsZero() || speaksOf(t, s.known()) }
 
-// speaksOf tells that an address means one of the targets.
+// speaksOf reports whether an address means one of the targets.
 func speaksOf(t state.Target, targets []state.Target) bool {
 	return slices.ContainsFunc(targets, func(one state.Target) bool {
 		return planner.Selector{Target: t}.Matches(state.Address{Target: one})
 	})
 }
 
-// known are the targets of this run.
+// known returns the targets of this run.
 func (s *session) known() []state.Target { return known(s.config, s.recorded) }
 
 // known lists clusters, addons and nodes of configuration and state, in order.
@@ -523,7 +523,7 @@ func known(cfg *config.Config, recorded *state.State) []state.Target {
 	return slices.Compact(out)
 }
 
-// targets are the names of known, as many as can be read at a glance.
+// targets returns the names of known, as many as can be read at a glance.
 func (s *session) targets() []string {
 	const most = 20
 	var out []string
@@ -546,7 +546,7 @@ func (s *session) close() {
 	}
 }
 
-// ensureState is the recorded state, or a new one with a lineage of its own.
+// ensureState returns the recorded state, or a new one with a lineage of its own.
 func (s *session) ensureState() *state.State {
 	if s.recorded == nil {
 		id := s.NewID()

@@ -90,7 +90,7 @@ func (a *app) holdSim(ctx context.Context) (end func(), err error) {
 	return func() { _ = lock.Return() }, nil
 }
 
-// simHost is the simulated world, and the address of one of its hosts, which may be
+// simHost returns the simulated world, and the address of one of its hosts, which may be
 // given by the name of a node of the configuration. One that neither the world nor
 // the configuration has is refused: the world would make it up, and what is changed
 // on it would be seen by nobody. Without a configuration every address is a host's.

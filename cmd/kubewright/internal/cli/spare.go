@@ -116,7 +116,7 @@ func belongs(name string, p statefile.Paths) string {
 	return ""
 }
 
-// resolved is where a name leads to in the end, be there a file or none yet.
+// resolved returns where a name leads to in the end, be there a file or none yet.
 func resolved(path string) string {
 	for range maxLinks {
 		path = settled(path)
@@ -135,7 +135,7 @@ func resolved(path string) string {
 // maxLinks is how many links lead to one another at most, as in Linux.
 const maxLinks = 40
 
-// settled is a name in the folder where its own leads to.
+// settled returns a name in the folder where its own leads to.
 func settled(path string) string {
 	dir, base := filepath.Split(path)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -144,7 +144,7 @@ func settled(path string) string {
 	return filepath.Clean(path)
 }
 
-// sameFile tells that two names are of one file, or would be.
+// sameFile reports whether two names are of one file, or would be.
 func sameFile(a, b string) bool {
 	if resolved(a) == resolved(b) {
 		return true
@@ -154,7 +154,7 @@ func sameFile(a, b string) bool {
 	return err == nil && otherErr == nil && os.SameFile(x, y)
 }
 
-// otherNames are those that a file which is there has in these folders.
+// otherNames returns those that a file which is there has in these folders.
 func otherNames(path string, folders ...string) []string {
 	if _, err := os.Stat(path); err != nil {
 		return nil

@@ -77,7 +77,7 @@ func (s *session) save(ctx context.Context, st *state.State) error {
 	return s.store.Save(context.WithoutCancel(ctx), st, journal)
 }
 
-// recordedTarget is an address of the command line that the state has to have. A
+// recordedTarget returns an address of the command line that the state has to have. A
 // node block's name alone is each of its nodes.
 func recordedTarget(st *state.State, text string) ([]state.Target, error) {
 	t, err := state.ParseTarget(text)
@@ -138,7 +138,7 @@ func (a *app) stateMoveCommand() *cobra.Command {
 	return cmd
 }
 
-// moves are the renamings from one address to another: those that a moved block
+// moves returns the renamings from one address to another: those that a moved block
 // would make.
 func (s *session) moves(source, destination string) ([]state.Moved, error) {
 	const summary = "Cannot be moved"
@@ -221,7 +221,7 @@ func (a *app) stateRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-// spokenOf are the targets that the addresses speak of; a cluster is meant with its
+// spokenOf returns the targets that the addresses speak of; a cluster is meant with its
 // nodes and addons.
 func spokenOf(st *state.State, addresses []string) ([]state.Target, error) {
 	var out []state.Target

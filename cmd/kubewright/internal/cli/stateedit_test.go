@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// findings are the findings that a command ends with.
+// findings returns the findings that a command ends with.
 func findings(t *testing.T, err error) diag.Diagnostics {
 	t.Helper()
 	var d *diagError

@@ -54,7 +54,7 @@ func (a *app) statePullCommand() *cobra.Command {
 	return cmd
 }
 
-// printable is a state as it is kept: one that was encrypted is not printed plain because
+// printable returns a state as it is kept: one that was encrypted is not printed plain because
 // nobody says any more to whom.
 func (s *session) printable(b []byte) ([]byte, error) {
 	kept, err := s.codec().Seal(b)

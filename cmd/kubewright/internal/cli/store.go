@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// storeAlone is the state for a command that needs no configuration. Where that
+// storeAlone returns the state for a command that needs no configuration. Where that
 // cannot be parsed, the state is where it was last.
 func (a *app) storeAlone() (*statefile.Store, error) {
 	settings := a.settings()
@@ -32,7 +32,7 @@ func (a *app) storeAlone() (*statefile.Store, error) {
 	return statefile.NewStore(a.paths(), last.backend), nil
 }
 
-// completedState is the state for completions: that of this folder. Where a backend keeps
+// completedState returns the state for completions: that of this folder. Where a backend keeps
 // it there is none: the Tab key makes no connection, and a configuration may come from an
 // untrusted branch.
 func (a *app) completedState() (*state.State, error) {

@@ -45,7 +45,7 @@ func newCounted(t *testing.T) *counted {
 	return c
 }
 
-// foreignFolder is a configuration that another person has written: a backend of a type,
+// foreignFolder returns a configuration that another person has written: a backend of a type,
 // and hosts, at a server; and a kubeconfig with a program beside it.
 func foreignFolder(t *testing.T, typ string, server *counted, ran string) string {
 	t.Helper()

@@ -21,7 +21,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// openWorld is the simulated world when nodes are simulated, the real one
+// openWorld returns the simulated world when nodes are simulated, the real one
 // otherwise. A mixture is refused: a simulated CA cannot sign for a real host.
 func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error)) (world, error) {
 	kinds := map[bool]int{}
@@ -84,7 +84,7 @@ func (w *realWorld) open(ctx context.Context, c config.Connection, address strin
 	return ssh.NewHost(conn, w.becoming(target.User, c)), nil
 }
 
-// becoming is how a login becomes root. A login as root needs no sudo, so that its host
+// becoming returns how a login becomes root. A login as root needs no sudo, so that its host
 // gets no password, whatever it says.
 func (w *realWorld) becoming(user string, c config.Connection) shell.Options {
 	options := shell.Options{Budget: w.budget, Direct: w.direct}

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 )
 
-// Backend is a place of a state of which the log tells what it is asked; nil, which
+// Backend returns a place of a state of which the log tells what it is asked; nil, which
 // stands for the file beside the configuration, stays so.
 func (l *Log) Backend(b backend.Backend) backend.Backend {
 	if l == nil || b == nil {

@@ -240,7 +240,7 @@ func (e *etcd) LocalSnapshot(ctx context.Context) (s *providers.EtcdSnapshot, er
 	return s, err
 }
 
-// Clock is one of which the log tells for how long is waited before something is
+// Clock returns one of which the log tells for how long is waited before something is
 // looked at or tried again.
 func (l *Log) Clock(c providers.Clock) providers.Clock {
 	if l == nil {

@@ -30,7 +30,7 @@ func (l *Log) Open(address string, open func() (providers.Host, error)) (provide
 	return &host{h, l, address}, nil
 }
 
-// Unwrap is the host itself.
+// Unwrap returns the host itself.
 func (h *host) Unwrap() providers.Host { return h.Host }
 
 func (h *host) asking(what string, about ...any) func(error, ...any) {
@@ -102,7 +102,7 @@ func (h *host) Close() error {
 	return h.Host.Close()
 }
 
-// name is how the log knows a host.
+// name returns how the log knows a host.
 func name(h providers.Host) string {
 	for h != nil {
 		if own, ok := h.(*host); ok {

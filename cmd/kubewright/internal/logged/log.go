@@ -33,7 +33,7 @@ var levels = []struct {
 	level slog.Level
 }{{"error", slog.LevelError}, {"warn", slog.LevelWarn}, {"info", slog.LevelInfo}, {"debug", slog.LevelDebug}, {"trace", LevelTrace}}
 
-// Levels are the names of levels, from the fewest lines to the most.
+// Levels returns the names of levels, from the fewest lines to the most.
 func Levels() []string {
 	var out []string
 	for _, l := range levels {
@@ -42,7 +42,7 @@ func Levels() []string {
 	return out
 }
 
-// Level is the level with this name, in small letters or capitals.
+// Level returns the level with this name, in small letters or capitals.
 func Level(name string) (slog.Level, bool) {
 	for _, l := range levels {
 		if strings.EqualFold(l.name, name) {
@@ -57,7 +57,7 @@ type Log struct {
 	lines   *slog.Logger
 	now     func() time.Time
 	secrets atomic.Pointer[state.Redactor]
-	// clean tells that the handler leaves characters in values that are no text.
+	// clean reports whether the handler leaves characters in values that are no text.
 	clean bool
 }
 

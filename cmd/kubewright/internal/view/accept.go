@@ -49,7 +49,7 @@ func (p *page) accept(c planner.Change) {
 	}
 }
 
-// blockOf is the block of the configuration that speaks of a changed item.
+// blockOf returns the block of the configuration that speaks of a changed item.
 func blockOf(c planner.Change) string {
 	t := c.Address.Target
 	switch {
@@ -103,7 +103,7 @@ func accepting(c planner.Change) acceptance {
 	return out
 }
 
-// besides is what follows from the configuration beside the item, once it agrees with what
+// besides returns what follows from the configuration beside the item, once it agrees with what
 // was changed outside.
 func besides(c planner.Change) string {
 	shared := c.Shown[planner.SharedSetting].AsBool()
@@ -135,18 +135,18 @@ var argBlocks = map[string]string{
 	"kube-apiserver": "api_server", "kube-controller-manager": "controller_manager", "kube-scheduler": "scheduler", "etcd": "etcd",
 }
 
-// argBlock is the block of the component whose manifest an item is.
+// argBlock returns the block of the component whose manifest an item is.
 func argBlock(c planner.Change) string {
 	id := c.Address.ID()
 	return argBlocks[strings.TrimSuffix(id[strings.LastIndex(id, "/")+1:], ".yaml")]
 }
 
-// ofKubeletConfig tells that an attribute is a field of the kubelet's configuration on a host.
+// ofKubeletConfig reports whether an attribute is a field of the kubelet's configuration on a host.
 func ofKubeletConfig(c planner.Change, path []string) bool {
 	return c.Kind == state.KindYAMLFile && c.Address.ID() == "/var/lib/kubelet/config.yaml" && len(path) > 0 && path[0] != "mode" && path[0] != "owner"
 }
 
-// writable tells that the language can say what an attribute is by now.
+// writable reports whether the language can say what an attribute is by now.
 func writable(c planner.Change, a planner.AttributeChange) bool {
 	path := state.SplitPath(a.Path)
 	if a.After.IsNull() || a.After.HasSensitive() {
@@ -224,7 +224,7 @@ func taintList(all state.Value) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// ignorable is the entry of ignore_changes that covers an attribute; none for what
+// ignorable returns the entry of ignore_changes that covers an attribute; none for what
 // cannot be ignored.
 func ignorable(c planner.Change, path []string) string {
 	t, named := c.Address.Target, func(of, name string) string { return of + "[" + quote(name) + "]" }
@@ -255,7 +255,7 @@ func ignorable(c planner.Change, path []string) string {
 	return ""
 }
 
-// below is a path in a tree as ignore_changes has it.
+// below returns a path in a tree as ignore_changes has it.
 func below(of string, path []string) string {
 	for _, k := range path {
 		if word := key(k); strings.HasPrefix(word, `"`) {

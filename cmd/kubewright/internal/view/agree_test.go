@@ -61,7 +61,7 @@ type toldPolicy struct {
 	Overridden bool   `json:"overridden"`
 }
 
-// requested tells that what becomes of a resource says why.
+// requested reports whether what becomes of a resource says why.
 func (r toldResource) requested() bool { return r.Reason == planner.ReasonRequested }
 
 // TestReadersSayTheSame reads out of every form what it says of each change: path, before
@@ -154,7 +154,7 @@ func (p toldPlan) asLines(t *testing.T, plan *planner.Plan) {
 	}
 }
 
-// plainly is a value as it comes out of JSON; what is secret or not known is nothing.
+// plainly returns a value as it comes out of JSON; what is secret or not known is nothing.
 func plainly(v state.Value) any {
 	if v.HasSensitive() || v.IsPending() {
 		return nil
@@ -187,7 +187,7 @@ var (
 	tags          = regexp.MustCompile(`<[^>]*>`)
 )
 
-// first is the text that an expression finds, without markup; empty where it finds none.
+// first returns the text that an expression finds, without markup; empty where it finds none.
 func first(find *regexp.Regexp, in string) string {
 	if m := find.FindStringSubmatch(in); m != nil {
 		return html.UnescapeString(m[1])
@@ -271,7 +271,7 @@ func (s shownItems) say(t *testing.T, form string, it toldItem) {
 	it.among(t, form, shown.lines)
 }
 
-// items are all that change.
+// items returns all that change.
 func (p toldPlan) items() []toldItem {
 	var out []toldItem
 	for _, r := range p.Resources {
@@ -304,7 +304,7 @@ func (f toldPolicy) text() string {
 	return fmt.Sprintf("%q %s (%s): %s.", f.Policy, verb, f.Rule, f.Message)
 }
 
-// withoutOrigin is a reason without where a resource comes from, which JSON says in
+// withoutOrigin returns a reason without where a resource comes from, which JSON says in
 // fields of their own.
 func withoutOrigin(why string) string {
 	parts := slices.DeleteFunc(strings.Split(why, "; "), func(s string) bool {
@@ -402,7 +402,7 @@ func (p toldPlan) asMarkdown(t *testing.T, text string) {
 	}
 }
 
-// fromMarkdown is a line without the marks of code.
+// fromMarkdown returns a line without the marks of code.
 func fromMarkdown(line string) string {
 	return html.UnescapeString(strings.NewReplacer("`", "", "<code>", "", "</code>", "").Replace(line))
 }
@@ -504,7 +504,7 @@ func (it toldItem) among(t *testing.T, form string, lines []string) {
 	}
 }
 
-// shown are the lines that an attribute takes: one with its name and both values, or of
+// shown returns the lines that an attribute takes: one with its name and both values, or of
 // values with parts one for each part that one side has and the other has not.
 func (a toldAttr) shown() []*regexp.Regexp {
 	path := state.SplitPath(a.Path)
@@ -536,7 +536,7 @@ func (a toldAttr) shown() []*regexp.Regexp {
 	return []*regexp.Regexp{regexp.MustCompile(name + literal(a.Before) + ` -> ` + literal(a.After))}
 }
 
-// whole tells that a value stands on one line.
+// whole reports whether a value stands on one line.
 func whole(v any) bool {
 	switch x := v.(type) {
 	case string:
@@ -547,7 +547,7 @@ func whole(v any) bool {
 	return true
 }
 
-// parts are the scalars of a value, and the lines of texts, as they are shown.
+// parts returns the scalars of a value, and the lines of texts, as they are shown.
 func parts(v any) map[string]bool {
 	out := map[string]bool{}
 	switch x := v.(type) {

@@ -119,7 +119,7 @@ func collectAnnotations(r *review) *annotated {
 	return a
 }
 
-// warningLines are those of a warning, which stands at what it would quote. None is so
+// warningLines returns those of a warning, which stands at what it would quote. None is so
 // long that nothing of it would be shown.
 func warningLines(d *diag.Diagnostic) []string {
 	var out []string
@@ -191,7 +191,7 @@ func itemLines(it reviewedItem) []string {
 	return out
 }
 
-// beforeAfter is a change on one line, of a secret in the words of the text.
+// beforeAfter returns a change on one line, of a secret in the words of the text.
 func beforeAfter(a planner.AttributeChange) string {
 	secret := a.Before.Kind() == state.KindSensitive || a.After.Kind() == state.KindSensitive
 	if secret && !a.Before.IsNull() && !a.After.IsNull() {
@@ -200,7 +200,7 @@ func beforeAfter(a planner.AttributeChange) string {
 	return inline(shortDigest(a.Before)) + " -> " + inline(shortDigest(a.After))
 }
 
-// command is the annotation as a workflow command.
+// command returns the annotation as a workflow command.
 func (a *annotation) command() string {
 	var b strings.Builder
 	title := a.title

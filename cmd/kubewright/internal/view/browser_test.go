@@ -57,7 +57,7 @@ func testScript(t *testing.T, b *chromium) {
 	}
 }
 
-// shown are the addresses of the blocks of a kind that can be seen.
+// shown returns the addresses of the blocks of a kind that can be seen.
 func (t *tab) shown(class string) []string {
 	t.t.Helper()
 	var out []string
@@ -182,7 +182,7 @@ func fits(t *testing.T, name string, page *tab, width int) {
 	}
 }
 
-// drawnPlans are those whose pictures are looked at: the fixtures, and one of 30 nodes.
+// drawnPlans returns those whose pictures are looked at: the fixtures, and one of 30 nodes.
 func drawnPlans() map[string]*planner.Plan {
 	out := map[string]*planner.Plan{"thirty nodes": thirtyPlan()}
 	for name, plan := range fixtures {
@@ -212,7 +212,7 @@ type rect [4]float64
 func (r rect) right() float64  { return r[0] + r[2] }
 func (r rect) bottom() float64 { return r[1] + r[3] }
 
-// in tells that a rectangle is in another one, but for the width of a line.
+// in reports whether a rectangle is in another one, but for the width of a line.
 func (r rect) in(o rect) bool {
 	return r[0] >= o[0]-1 && r[1] >= o[1]-1 && r.right() <= o.right()+1 && r.bottom() <= o.bottom()+1
 }
@@ -393,7 +393,7 @@ func legible(t *testing.T, name string, g pictured) {
 	}
 }
 
-// estimateOf is how long a plan takes, as its text says; empty where it says nothing.
+// estimateOf returns how long a plan takes, as its text says; empty where it says nothing.
 func estimateOf(text string) string {
 	if m := regexp.MustCompile(`Takes about (\S+), going`).FindStringSubmatch(text); m != nil {
 		return m[1]

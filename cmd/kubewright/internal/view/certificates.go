@@ -38,7 +38,7 @@ func Certificates(w io.Writer, list []pki.HeldCertificate, o Options) error {
 	return p.flush(w)
 }
 
-// certificateRow are the cells of a certificate.
+// certificateRow returns the cells of a certificate.
 func certificateRow(c pki.HeldCertificate) []string {
 	row := []string{Clean(c.Host), Clean(c.Name), Clean(c.CommonName), Clean(c.Issuer), "", "", renewal(c)}
 	if c.Host == "" {
@@ -52,7 +52,7 @@ func certificateRow(c pki.HeldCertificate) []string {
 	return row
 }
 
-// left is what is left of a certificate's time: days, and of the last one hours.
+// left returns what is left of a certificate's time: days, and of the last one hours.
 func left(c pki.HeldCertificate) string {
 	switch {
 	case c.Ended:
@@ -90,7 +90,7 @@ func renewal(c pki.HeldCertificate) string {
 // to go first: subject, CA, who renews.
 var dispensable = []int{2, 3, 6}
 
-// fitting are the columns that fit into the width; 0 is room for all.
+// fitting returns the columns that fit into the width; 0 is room for all.
 func fitting(rows [][]string, width int) []int {
 	gone := 0
 	for {

@@ -135,7 +135,7 @@ func (b *chromium) call(session, method string, params, into any) {
 	}
 }
 
-// read is the next message; the tab that it is of remembers what has happened.
+// read returns the next message; the tab that it is of remembers what has happened.
 func (b *chromium) read() message {
 	b.t.Helper()
 	text, err := b.from.ReadBytes(0)

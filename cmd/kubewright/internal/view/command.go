@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// commandFor is the command that makes such a plan again and carries it out: it
+// commandFor returns the command that makes such a plan again and carries it out: it
 // has the flags that make the plan what it is. Without them it would be another.
 func commandFor(plan *planner.Plan, o Options) string {
 	if o.SavedPlan != "" {
@@ -40,7 +40,7 @@ func commandFor(plan *planner.Plan, o Options) string {
 	return strings.Join(append(words, givenAgain(o)...), " ")
 }
 
-// applySaved is the command that carries out a plan in a file. The file has the flags that
+// applySaved returns the command that carries out a plan in a file. The file has the flags that
 // make the plan what it is, and not those that permit something.
 func applySaved(plan *planner.Plan, word string, o Options) string {
 	words := []string{"kubewright apply"}
@@ -56,7 +56,7 @@ func applySaved(plan *planner.Plan, word string, o Options) string {
 	return strings.Join(append(append(words, givenAgain(o)...), word), " ")
 }
 
-// givenAgain are the flags of the command line that no plan holds, as words for a shell.
+// givenAgain returns the flags of the command line that no plan holds, as words for a shell.
 func givenAgain(o Options) []string {
 	var words []string
 	for _, f := range o.GivenAgain {
@@ -66,5 +66,5 @@ func givenAgain(o Options) []string {
 	return words
 }
 
-// shellWord is a word that a shell takes as it is, in quotes where it has to be.
+// shellWord returns a word that a shell takes as it is, in quotes where it has to be.
 func shellWord(s string) string { return state.ShellWord(Clean(s)) }

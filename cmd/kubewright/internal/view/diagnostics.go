@@ -125,7 +125,7 @@ func (p *page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more i
 	}
 }
 
-// finding is the text below the summary, line by line: where it is, and what is wrong.
+// finding returns the text below the summary, line by line: where it is, and what is wrong.
 func (p *page) finding(d *diag.Diagnostic, source func(string) []byte, width int, rule func(string) string) []string {
 	var lines []string
 	excerpt := p.excerpt(d, source, rule)
@@ -146,7 +146,7 @@ func (p *page) finding(d *diag.Diagnostic, source func(string) []byte, width int
 	return lines
 }
 
-// excerpt is where the finding is: file and line, the source text with the
+// excerpt returns where the finding is: file and line, the source text with the
 // offending part underlined, and what its variables are.
 func (p *page) excerpt(d *diag.Diagnostic, source func(string) []byte, rule func(string) string) []string {
 	s := d.Excerpt(source)

@@ -156,7 +156,7 @@ func (p *page) namedDiff(e *entry, before, after state.Value, notes map[string]s
 	return true
 }
 
-// named are the names of a list's elements, in their order, and what the elements are
+// named returns the names of a list's elements, in their order, and what the elements are
 // beside; nothing where one has no name or two have the same.
 func named(list state.Value) ([]string, map[string]state.Value) {
 	if list.Kind() != state.KindList {
@@ -176,7 +176,7 @@ func named(list state.Value) ([]string, map[string]state.Value) {
 	return names, out
 }
 
-// merged are the names of two lists, in their order; not where that is another one.
+// merged returns the names of two lists, in their order; not where that is another one.
 func merged(had, has []string) ([]string, bool) {
 	var names []string
 	for _, name := range had {
@@ -193,7 +193,7 @@ func merged(had, has []string) ([]string, bool) {
 	return append(names, has...), true
 }
 
-// arguments tells that all that the elements of a list have is a name and a value, as
+// arguments reports whether all that the elements of a list have is a name and a value, as
 // those of kubeadm's extraArgs.
 func arguments(list state.Value) bool {
 	return list.Kind() == state.KindList && !slices.ContainsFunc(list.AsList(), func(x state.Value) bool {
@@ -212,7 +212,7 @@ func valuesOf(named map[string]state.Value) map[string]state.Value {
 // shortList is how wide two lists or maps may be to share a line.
 const shortList = 50
 
-// elements are the elements of a list, each on a line with its comma.
+// elements returns the elements of a list, each on a line with its comma.
 func elements(v state.Value) []string {
 	list := v.AsList()
 	if v.Kind() == state.KindArgs {

@@ -210,7 +210,7 @@ func draw(boxes []box, edges []arrow) *drawing {
 	return d
 }
 
-// to is the line from a box to another one in a column behind it. Past the columns in
+// to returns the line from a box to another one in a column behind it. Past the columns in
 // between a long one runs above the row of the other: through boxes it would not be seen.
 func (b drawnBox) to(o drawnBox, long bool) string {
 	x, y, end, down := b.X+boxWidth, b.Y+boxHeight/2, o.X, o.Y+boxHeight/2

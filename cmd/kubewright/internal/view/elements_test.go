@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// arg is an argument as kubeadm's configuration has it.
+// arg returns an argument as kubeadm's configuration has it.
 func arg(name, value string) any { return map[string]any{"name": name, "value": value} }
 
 // TestElements: of lists whose elements have names only what differs is shown, by the

@@ -49,7 +49,7 @@ type explainer struct {
 	at     state.Address
 }
 
-// about tells whether the address asked for is this one, or above it. A phase without a
+// about reports whether the address asked for is this one, or above it. A phase without a
 // waypoint is meant at each of them.
 func (e explainer) about(a state.Address) bool {
 	step := e.at.Phase == "" || e.at.Phase == a.Phase && (e.at.Waypoint == "" || e.at.Waypoint == a.Waypoint)
@@ -128,7 +128,7 @@ func (e explainer) item(it reviewedItem) bool {
 	return true
 }
 
-// attributeText is a change on one line; text of several lines is counted. Of what is
+// attributeText returns a change on one line; text of several lines is counted. Of what is
 // new as a whole nothing was there before.
 func attributeText(a planner.AttributeChange, of planner.Action) string {
 	if multiline(a.Before) || multiline(a.After) {
@@ -214,7 +214,7 @@ func (e explainer) other(how string, id state.Address) {
 	e.line("  ", wrap(how+Clean(id.String())+e.what(id), e.width-2, "    "))
 }
 
-// gateText is what has to be so right before a step, in words.
+// gateText returns what has to be so right before a step, in words.
 func gateText(gate string) string {
 	switch gate {
 	case planner.QuorumGate:
@@ -233,7 +233,7 @@ func gateText(gate string) string {
 	return Clean(gate) + " holds"
 }
 
-// place is where a step stands in the plan and in its longest chain.
+// place returns where a step stands in the plan and in its longest chain.
 func (e explainer) place(id state.Address) string {
 	text := ""
 	for i, s := range e.review.Steps {
@@ -286,7 +286,7 @@ func notInPlan(plan *planner.Plan, at state.Address) error {
 	return fmt.Errorf("%s", text)
 }
 
-// nearby are the addresses of a plan that are nearest to one that it has not: other fields
+// nearby returns the addresses of a plan that are nearest to one that it has not: other fields
 // of the same item, other items of the same phase, other phases, or what else there is.
 func nearby(plan *planner.Plan, at state.Address) []string {
 	var fields, items, phases, resources []string

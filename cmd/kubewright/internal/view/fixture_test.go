@@ -163,7 +163,7 @@ func updatePlan() *planner.Plan {
 	return &m.Plan
 }
 
-// ends is a certificate with so many days left.
+// ends returns a certificate with so many days left.
 func ends(t state.Target, path string, days int, by planner.Renewer) planner.CertificateEnd {
 	kind := "certificate"
 	if strings.HasSuffix(path, ".conf") {
@@ -190,7 +190,7 @@ func leave(m *maker, t state.Target) {
 		planner.RemovePath{Path: "/etc/kubernetes"}, planner.RemovePath{Path: "/var/lib/kubelet", ContentsOnly: true}, planner.Mark{Remove: true, Marks: state.Marks{Node: t}})
 }
 
-// examplePlan is the plan of the design: one argument, one worker gone.
+// examplePlan returns the plan of the design: one argument, one worker gone.
 func examplePlan() *planner.Plan {
 	var m maker
 	m.Limits = map[string]int{"cluster.prod/control-plane-disruption": 1}

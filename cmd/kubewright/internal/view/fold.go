@@ -141,7 +141,7 @@ func split(resources []resource, full bool) (rest []resource, mirrors []string) 
 	return rest, mirrors
 }
 
-// lastNode is the last group of nodes that are updated, or -1.
+// lastNode returns the last group of nodes that are updated, or -1.
 func lastNode(groups [][]resource) int {
 	last := -1
 	for i, g := range groups {
@@ -186,7 +186,7 @@ func (p *page) fold(resources []resource) [][]resource {
 	return groups
 }
 
-// shape is the resource's text with its own names and addresses taken out. In
+// shape returns the resource's text with its own names and addresses taken out. In
 // comments (what stays up meanwhile, what comes next) the names of other nodes
 // are taken out too; in values they count.
 func (p *page) shape(r resource, other words) string {
@@ -269,7 +269,7 @@ func namesOf(plan *planIndex, c planner.ResourceChange) names {
 	return n
 }
 
-// nodeName is the Kubernetes name in an operation on a node.
+// nodeName returns the Kubernetes name in an operation on a node.
 func nodeName(op planner.Operation) string {
 	switch o := op.(type) {
 	case planner.PatchNode:
@@ -361,7 +361,7 @@ func (w words) replace(line, with string) string {
 	return b.String()
 }
 
-// at is the length of the word that a text begins with; 0 for none.
+// at returns the length of the word that a text begins with; 0 for none.
 func (w words) at(text string) int {
 	for _, n := range w.lengths {
 		if n == 0 || n > len(text) || !w.known[text[:n]] {

@@ -40,7 +40,7 @@ var fixtures = map[string]func() *planner.Plan{
 	"empty": emptyPlan, "destroy": destroyPlan, "replace": replacePlan, "upgrade": upgradePlan, "import": importPlan,
 }
 
-// load is the fixture as a saved plan holds it.
+// load returns the fixture as a saved plan holds it.
 func load(t *testing.T, name string) *planner.Plan {
 	t.Helper()
 	b, err := json.MarshalIndent(fixtures[name](), "", " ")
@@ -102,7 +102,7 @@ func render(t *testing.T, plan *planner.Plan, o view.Options) string {
 	return b.String()
 }
 
-// lastTime is what an earlier apply says of how long steps take, but for images.
+// lastTime returns what an earlier apply says of how long steps take, but for images.
 func lastTime() map[string]float64 {
 	return map[string]float64{
 		"prepare/create": 1.2, "certs/create": 2, "kubeconfig/create": 1, "etcd/create": 9.5, "control-plane/create": 12,

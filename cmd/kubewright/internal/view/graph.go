@@ -20,7 +20,7 @@ var graphs = map[string]func(io.Writer, *planner.Plan, Options) error{
 	"html":    graphPage,
 }
 
-// GraphFormats are the names of the forms of a graph.
+// GraphFormats returns the names of the forms of a graph.
 func GraphFormats() []string { return slices.Sorted(maps.Keys(graphs)) }
 
 // GraphFormat says what is wrong with the name of a form.
@@ -112,7 +112,7 @@ func dot(w io.Writer, plan *planner.Plan) error {
 	return p.flush(w)
 }
 
-// symbolText is an action's symbol with a space, for a label.
+// symbolText returns an action's symbol with a space, for a label.
 func symbolText(a planner.Action) string {
 	s := strings.TrimSpace(string(symbolOf(a)))
 	if s == "" {

@@ -187,7 +187,7 @@ func checkCommands(t *testing.T, s, text string, want int) {
 	}
 }
 
-// rendered is what GitHub makes of Markdown, with HTML left in it.
+// rendered returns what GitHub makes of Markdown, with HTML left in it.
 func rendered(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer

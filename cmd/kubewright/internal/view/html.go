@@ -112,7 +112,7 @@ type pageLine struct{ Class, Text string }
 
 type pageLink struct{ Anchor, Name string }
 
-// newPageHead is a page with its head alone.
+// newPageHead returns a page with its head alone.
 func newPageHead(r *review) *pageData {
 	// The hash is of the script as html/template prints it: unchanged.
 	sum := sha256.Sum256([]byte(pageScript))
@@ -204,7 +204,7 @@ func (d *pageData) phase(p reviewedPhase, anchors map[state.Address]string) page
 	return out
 }
 
-// estimated is how long a step takes, where that is known and worth a word.
+// estimated returns how long a step takes, where that is known and worth a word.
 func estimated(s executor.Span) string {
 	if !s.Known || s.Seconds < 0.1 {
 		return ""

@@ -13,7 +13,7 @@ import (
 // item is a change of a plan as it is shown.
 type item struct {
 	planner.Change
-	// withKey tells that the private key of a certificate comes or goes with it.
+	// withKey reports whether the private key of a certificate comes or goes with it.
 	withKey bool
 	// validity of a certificate that is issued.
 	validity time.Duration
@@ -47,7 +47,7 @@ func items(changes []planner.Change, step *planner.Step) []item {
 	return out
 }
 
-// madeBy is what the operations of a step say of certificates, by path without
+// madeBy returns what the operations of a step say of certificates, by path without
 // ending, how long they hold or where they are copied from; and of programs
 // and images which artifact they are in.
 func madeBy(step *planner.Step) map[string]item {
@@ -78,7 +78,7 @@ func madeBy(step *planner.Step) map[string]item {
 	return out
 }
 
-// item is one changed thing: a block with its attributes, or one line with
+// item returns one changed thing: a block with its attributes, or one line with
 // those that tell most.
 func (p *page) item(it item, attributes bool) entry {
 	e := entry{sym: symbolOf(it.Action), head: it.head()}
@@ -110,7 +110,7 @@ func (it item) lifetime() string {
 	return "# " + text + "; issued anew for " + config.Duration(it.validity)
 }
 
-// readable are the changes of an item with how long a certificate is to hold as the
+// readable returns the changes of an item with how long a certificate is to hold as the
 // configuration has it: 2160h, and not 2160h0m0s. That somebody else has changed one
 // of them is said where not all of the item changes for that.
 func (it item) readable() []planner.AttributeChange {
@@ -132,7 +132,7 @@ func wholeHours(v state.Value) state.Value {
 	return state.String(config.Duration(d))
 }
 
-// head is the item's kind and name, as the address has them or in a word that
+// head returns the item's kind and name, as the address has them or in a word that
 // says more.
 func (it item) head() string {
 	word, id := it.Address.Class(), it.Address.ID()
@@ -159,7 +159,7 @@ func (it item) head() string {
 	return strings.ReplaceAll(Clean(word), "_", " ") + " " + quote(id)
 }
 
-// gist is what tells most about a new item, in brackets.
+// gist returns what tells most about a new item, in brackets.
 func (it item) gist() string {
 	v := values(it.Change)
 	var parts []string
@@ -240,7 +240,7 @@ func treeValue(b *branch) state.Value {
 	return state.Map(m)
 }
 
-// text is an attribute for a line of few words; pending and secret ones say so.
+// text returns an attribute for a line of few words; pending and secret ones say so.
 func text(v state.Value, path string) string {
 	switch a := v.Get(path); a.Kind() {
 	case state.KindNull, state.KindMap, state.KindList, state.KindArgs:
@@ -268,7 +268,7 @@ func labelled(label, s string) string {
 	return label + s
 }
 
-// counted is how many of something a value holds.
+// counted returns how many of something a value holds.
 func counted(v state.Value, noun string) string {
 	n := 0
 	switch v.Kind() {

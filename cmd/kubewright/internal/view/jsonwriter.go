@@ -29,7 +29,7 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// visibleJSON is a document that says the same and moves no cursor: JSON lets
+// visibleJSON returns a document that says the same and moves no cursor: JSON lets
 // DEL, C1 controls and characters that turn the direction of writing stand in a
 // string as they are (RFC 8259 §7), and a CI runner obeys a bracketCommand. None of these
 // is JSON's own, so all are in strings.

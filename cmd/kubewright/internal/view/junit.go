@@ -171,7 +171,7 @@ func itemCase(it reviewedItem) junitCase {
 	}
 }
 
-// originOf is the first line of the configuration that a change comes from.
+// originOf returns the first line of the configuration that a change comes from.
 func originOf(c planner.Change) state.Source {
 	for _, a := range c.Attributes {
 		if a.Origin.File != "" {

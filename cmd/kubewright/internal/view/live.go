@@ -32,7 +32,7 @@ type LiveProgress struct {
 	expected      map[state.Address]time.Duration
 	// drawn are the widths of the lines of the block on the screen.
 	drawn []int
-	// refolded tells that the terminal has another width than when the block was
+	// refolded reports whether the terminal has another width than when the block was
 	// drawn, and has laid out its lines anew.
 	refolded bool
 	// pending are lines that go above the block at the next redraw.
@@ -121,7 +121,7 @@ func (p *LiveProgress) draw() {
 	p.write(p.block())
 }
 
-// block is what stands at the end of the terminal, each line shorter than it is wide.
+// block returns what stands at the end of the terminal, each line shorter than it is wide.
 func (p *LiveProgress) block() []string {
 	if len(p.running) == 0 && len(p.folds.open) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func (p *LiveProgress) block() []string {
 	return lines
 }
 
-// latest are the lines of what was done last where there is more to do, as many as
+// latest returns the lines of what was done last where there is more to do, as many as
 // there is room for.
 func (p *LiveProgress) latest(room int) []string {
 	open := p.folds.open
@@ -199,7 +199,7 @@ func (p *LiveProgress) time(r *runningStep, room int) (text string, columns int)
 	return text, len(text)
 }
 
-// tails are the steps whose last words stand below them: of those that run for
+// tails returns the steps whose last words stand below them: of those that run for
 // long, or whose command is heard since it takes long, the slowest, which somebody
 // may wonder about, as many as there is room for.
 func (p *LiveProgress) tails(shown []*runningStep, room int) map[*runningStep]bool {
@@ -279,7 +279,7 @@ func (p *LiveProgress) write(block []string) {
 	}
 }
 
-// rows is how many rows the block takes on the screen now: a terminal that has
+// rows returns how many rows the block takes on the screen now: a terminal that has
 // become narrower since has folded its lines.
 func (p *LiveProgress) rows() int {
 	n := 0
@@ -289,5 +289,5 @@ func (p *LiveProgress) rows() int {
 	return n
 }
 
-// rowsOf is how many rows a line takes of which this is the width.
+// rowsOf returns how many rows a line takes of which this is the width.
 func (p *LiveProgress) rowsOf(width int) int { return max(1, (width+p.width-1)/p.width) }

@@ -96,7 +96,7 @@ func (m *markdownPage) warnings(list diag.Diagnostics) {
 	}
 }
 
-// quoted is a quotation of paragraphs, or of blocks that have lines of their own.
+// quoted returns a quotation of paragraphs, or of blocks that have lines of their own.
 func quoted(parts ...string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.Join(parts, "\n"), "\n") {
@@ -105,7 +105,7 @@ func quoted(parts ...string) string {
 	return b.String() + "\n"
 }
 
-// fenced is a block of code, whatever is in it.
+// fenced returns a block of code, whatever is in it.
 func fenced(language string, lines []string) string {
 	fence := strings.Repeat("`", max(3, longestRun(lines)+1))
 	return fence + language + "\n" + strings.Join(lines, "\n") + "\n" + fence
@@ -132,7 +132,7 @@ func (r *review) severe() string {
 	return "**Destroyed or replaced**: " + list(names)
 }
 
-// bounded is a sentence from elsewhere, cut where it becomes too long for its place.
+// bounded returns a sentence from elsewhere, cut where it becomes too long for its place.
 func bounded(s string) string { return cut(s, maxSentence) }
 
 // cut is text of at most so many characters.
@@ -296,7 +296,7 @@ func diffText(lines []laidLine) []string {
 	return out
 }
 
-// longestRun is the length of the longest run of backquotes.
+// longestRun returns the length of the longest run of backquotes.
 func longestRun(lines []string) int {
 	longest, run := 0, 0
 	for _, line := range lines {

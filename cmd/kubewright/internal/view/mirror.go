@@ -52,7 +52,7 @@ type namedValue struct {
 	name, text string
 }
 
-// shownOnNodes are the values that change on the nodes of a cluster.
+// shownOnNodes returns the values that change on the nodes of a cluster.
 func (x *planIndex) shownOnNodes(cluster state.Target) valueSet {
 	set := valueSet{}
 	for _, r := range x.Resources {
@@ -77,7 +77,7 @@ func (x *planIndex) shownOnNodes(cluster state.Target) valueSet {
 // configuration: it follows from the rest of the object.
 const configHash = "kubeadm.kubernetes.io/component-config.hash"
 
-// repeats tells that all of what changes in an attribute is among the values: of the
+// repeats reports whether all of what changes in an attribute is among the values: of the
 // same name, or one that says by itself what it is, as an address or a path does.
 func (s valueSet) repeats(a planner.AttributeChange) bool {
 	values, all := differing(a)
@@ -95,7 +95,7 @@ func (s valueSet) repeats(a planner.AttributeChange) bool {
 	return all && changes
 }
 
-// differing are the leaves of a changed attribute that are not on both of its sides.
+// differing returns the leaves of a changed attribute that are not on both of its sides.
 // All is false when there are more: what is not known yet.
 func differing(a planner.AttributeChange) (values []namedValue, all bool) {
 	path := state.SplitPath(a.Path)

@@ -124,7 +124,7 @@ func newLabels(plan *planner.Plan) labels {
 	return l
 }
 
-// shortest is a target's key or label; of an IPv4 address the last number.
+// shortest returns a target's key or label; of an IPv4 address the last number.
 func shortest(t state.Target) string {
 	if !t.Keyed {
 		return Clean(t.Name)
@@ -251,7 +251,7 @@ func (l labels) turns(runs []expr) []string {
 // maxTurns is how many targets are named that take turns.
 const maxTurns = 8
 
-// sides are the lines of each that runs side by side: single phases of the same
+// sides returns the lines of each that runs side by side: single phases of the same
 // targets share one, and so do the targets of the same phases.
 func (l labels) sides(kids []expr) [][]string {
 	var lines [][]string

@@ -28,7 +28,7 @@ func (p *page) phases(phases []phase, c planner.ResourceChange, reason string) [
 	return out
 }
 
-// inOneLine tells that a phase has no items to show, or that those of what goes are
+// inOneLine reports whether a phase has no items to show, or that those of what goes are
 // only forgotten.
 func inOneLine(ph phase, c planner.ResourceChange) bool {
 	return len(ph.changes) == 0 || c.Action == planner.Delete && ph.step == nil
@@ -42,7 +42,7 @@ func phaseName(ph phase) string {
 	return name
 }
 
-// phaseLine is a step without items to show: drain, reset, an upload. Steps
+// phaseLine returns a step without items to show: drain, reset, an upload. Steps
 // that only wait show in the order line alone.
 func (p *page) phaseLine(ph phase, c planner.ResourceChange, width int) []entry {
 	text, sym := "", symbolOf(c.Action)
@@ -69,7 +69,7 @@ func (p *page) phaseLine(ph phase, c planner.ResourceChange, width int) []entry 
 	return out
 }
 
-// podsBeside are the pods of a drain where they are more than its impact names in any case.
+// podsBeside returns the pods of a drain where they are more than its impact names in any case.
 func podsBeside(s *planner.Step) []planner.DrainedPod {
 	if s == nil || len(s.Pods) <= planner.PodsNamed {
 		return nil
@@ -86,7 +86,7 @@ func onlyWaits(s *planner.Step) bool {
 	return true
 }
 
-// phaseBlock is a step with the items that it changes.
+// phaseBlock returns a step with the items that it changes.
 func (p *page) phaseBlock(ph phase, shared string) entry {
 	sym := phaseSymbol(ph)
 	e := entry{sym: sym, head: phaseName(ph), block: true}
@@ -179,7 +179,7 @@ func countable(op planner.Operation) string {
 	return ""
 }
 
-// telling is an operation in a few words, "" for one that is not worth it.
+// telling returns an operation in a few words, "" for one that is not worth it.
 func telling(op planner.Operation) string {
 	switch o := op.(type) {
 	case planner.Unit:

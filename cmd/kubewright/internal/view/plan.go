@@ -175,7 +175,7 @@ func (p *page) summary(plan *planner.Plan) {
 	p.line(p.bold("Plan:"), " ", planned(plan))
 }
 
-// planned is the sentence behind "Plan:".
+// planned returns the sentence behind "Plan:".
 func planned(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
 	imports := ""
@@ -359,7 +359,7 @@ func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended in
 	return left, mended
 }
 
-// mending are the files of hosts that steps write, also those of another phase than the
+// mending returns the files of hosts that steps write, also those of another phase than the
 // step's own, and whether the step is shown to put something right.
 func mending(plan *planner.Plan) map[state.Address]bool {
 	rights := map[state.Address]bool{}
@@ -432,7 +432,7 @@ func (p *page) outputChanges(prior, planned map[string]state.Value) []entry {
 	return out
 }
 
-// changedOutputs are the names of outputs of which the state holds another value, or none.
+// changedOutputs returns the names of outputs of which the state holds another value, or none.
 func changedOutputs(prior, planned map[string]state.Value) []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(prior)), maps.Keys(planned))
 	slices.Sort(names)

@@ -194,7 +194,7 @@ type attributeJSON struct {
 	Origin       string `json:"origin,omitempty"`
 	// Origins are those of its parts, where several lines want them.
 	Origins map[string]string `json:"origins,omitempty"`
-	// Outside tells that somebody else has set what is there before.
+	// Outside reports whether somebody else has set what is there before.
 	Outside bool `json:"outside,omitempty"`
 }
 
@@ -236,7 +236,7 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 	return out
 }
 
-// applyable tells that there is something to do, and no policy that refuses the plan
+// applyable reports whether there is something to do, and no policy that refuses the plan
 // whoever approves it.
 func applyable(plan *planner.Plan, o Options) bool {
 	return !refusedAsItIs(plan) && (!plan.Empty() || len(changedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0)
@@ -329,7 +329,7 @@ func actionReason(plan *planner.Plan, r planner.ResourceChange) string {
 	return ""
 }
 
-// orEmpty is a map that JSON shows as an object, whatever is in it.
+// orEmpty returns a map that JSON shows as an object, whatever is in it.
 func orEmpty(m map[string]string) map[string]string {
 	if m == nil {
 		return map[string]string{}
@@ -337,7 +337,7 @@ func orEmpty(m map[string]string) map[string]string {
 	return m
 }
 
-// newChange is a change with the trees that its action has.
+// newChange returns a change with the trees that its action has.
 func newChange(a planner.Action) changeJSON {
 	c := changeJSON{Actions: actions(a)}
 	if a != planner.Create {
@@ -361,7 +361,7 @@ func (c *changeJSON) put(base []string, ch planner.Change) {
 	}
 }
 
-// outputChangesJSON are the outputs of state and plan and what becomes of them.
+// outputChangesJSON returns the outputs of state and plan and what becomes of them.
 func outputChangesJSON(prior, planned map[string]state.Value) map[string]outputChangeJSON {
 	out := map[string]outputChangeJSON{}
 	for name := range planned {
@@ -408,7 +408,7 @@ func (t tree) put(path []string, value any, set bool) {
 	t[path[len(path)-1]] = value
 }
 
-// known is a value as JSON shows it: what is secret or not known is null.
+// known returns a value as JSON shows it: what is secret or not known is null.
 func known(v state.Value) any {
 	switch v.Kind() {
 	case state.KindPending, state.KindSensitive:

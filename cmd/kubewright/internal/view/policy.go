@@ -48,7 +48,7 @@ func policyNames(found []planner.PolicyFinding) string {
 	return list(names)
 }
 
-// policyText is a finding for readers outside of the terminal.
+// policyText returns a finding for readers outside of the terminal.
 func policyText(f planner.PolicyFinding) string {
 	verb := "refuses"
 	if f.Overridden {

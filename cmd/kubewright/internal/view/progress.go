@@ -38,7 +38,7 @@ func NewProgress(w io.Writer, o Options, terminal bool) Display {
 	return Display{NewPlainProgress(w, o)}
 }
 
-// Both is one display that shows everything on two.
+// Both returns one display that shows everything on two.
 func Both(a, b Display) Display { return Display{twoDisplays{a, b}} }
 
 type twoDisplays [2]Display
@@ -116,7 +116,7 @@ type runningStep struct {
 	// screen once: a pod that is blocked is tried again for ten minutes.
 	last string
 	said map[string]bool
-	// output tells that it has said so while its command ran, and that nobody has to
+	// output reports whether it has said so while its command ran, and that nobody has to
 	// know later.
 	output bool
 }
@@ -224,7 +224,7 @@ func (t *tally) find(id state.Address) *runningStep {
 	return nil
 }
 
-// stepName is a step's address; the run as a whole has none.
+// stepName returns a step's address; the run as a whole has none.
 func stepName(id state.Address) string {
 	if id.Target.IsZero() {
 		return "kubewright"
@@ -315,7 +315,7 @@ func (p *PlainProgress) beat(now time.Time) {
 		itoa(p.settled)+" of "+itoa(p.total)+" steps] "+strings.Join(what, ", "))
 }
 
-// tail is the last line of a command's output, for the end of a sentence.
+// tail returns the last line of a command's output, for the end of a sentence.
 func (r *runningStep) tail() string {
 	if !r.output {
 		return ""

@@ -26,7 +26,7 @@ type moment struct {
 
 func id(t state.Target, phase string) state.Address { return state.Address{Target: t, Phase: phase} }
 
-// story is a run in which one step fails.
+// story returns a run in which one step fails.
 func story() []moment {
 	e := func(at float64, kind executor.Kind, step state.Address, more executor.Event) moment {
 		more.Kind, more.Step, more.Total, more.Time = kind, step, 12, start.Add(time.Duration(at*1000)*time.Millisecond)
@@ -424,7 +424,7 @@ func (s *terminal) resize(width int) {
 	}
 }
 
-// String is the screen.
+// String returns the screen.
 func (s *terminal) String() string {
 	var b strings.Builder
 	for _, line := range s.lines[max(0, len(s.lines)-s.height):] {

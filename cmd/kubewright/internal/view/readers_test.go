@@ -51,7 +51,7 @@ type named map[string]bool
 
 func (n named) add(action, address string) { n[action+" "+address] = true }
 
-// planned is what the plan itself says.
+// planned returns what the plan itself says.
 func planned(p *planner.Plan) named {
 	out := named{}
 	stepped := map[state.Target]bool{}

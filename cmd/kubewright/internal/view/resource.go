@@ -102,7 +102,7 @@ func there(phases []phase, there []state.Address, full bool) []string {
 	return out
 }
 
-// itemNames are the items of one step.
+// itemNames returns the items of one step.
 func itemNames(of []state.Address) []string {
 	var out []string
 	for _, a := range of {
@@ -111,7 +111,7 @@ func itemNames(of []state.Address) []string {
 	return out
 }
 
-// blockHead is the block as the user wrote it.
+// blockHead returns the block as the user wrote it.
 func blockHead(t state.Target) string {
 	if t.Type == state.TypeAddon {
 		return "addon " + quote(t.Key)
@@ -164,7 +164,7 @@ func (p *page) resourceComments(c planner.ResourceChange, reason string) []strin
 	return []string{first + " (" + note + ")", "(" + reason + ")"}
 }
 
-// noteOf is the resource's note without what its address says already.
+// noteOf returns the resource's note without what its address says already.
 func noteOf(c planner.ResourceChange) string {
 	note := Clean(c.Note)
 	if c.Target.Keyed {
@@ -190,7 +190,7 @@ func (x *planIndex) reasonOf(c planner.ResourceChange) string {
 	return Clean(common)
 }
 
-// besideVerdict is a reason where the sentence on what becomes of the resource stands
+// besideVerdict returns a reason where the sentence on what becomes of the resource stands
 // beside it, which says itself what was requested.
 func besideVerdict(c planner.ResourceChange, reason string) string {
 	if c.Action == planner.Replace && reason == planner.ReasonRequested {
@@ -212,7 +212,7 @@ func (x *planIndex) commonReason(t state.Target) (string, bool) {
 	return reasons[0], true
 }
 
-// impactsOf are what the steps of a target mean, each sentence once.
+// impactsOf returns what the steps of a target mean, each sentence once.
 func (x *planIndex) impactsOf(t state.Target) []string {
 	var out []string
 	for _, i := range x.stepsOf[t] {
@@ -223,7 +223,7 @@ func (x *planIndex) impactsOf(t state.Target) []string {
 	return out
 }
 
-// ordinary tells that a reason says no more than its action.
+// ordinary reports whether a reason says no more than its action.
 func ordinary(a planner.Action, reason string) bool {
 	switch reason {
 	case "":

@@ -47,7 +47,7 @@ func stillToDo(plan *planner.Plan) string {
 		"Run kubewright " + verb(plan) + " again when what is missing answers."
 }
 
-// completed is the sentence for a plan that was carried out.
+// completed returns the sentence for a plan that was carried out.
 func completed(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
 	if plan.Destroy {
@@ -114,7 +114,7 @@ func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor
 	p.line()
 }
 
-// undone is how a step ended that was begun and not done.
+// undone returns how a step ended that was begun and not done.
 func undone(err error) string {
 	if executor.IsCutShort(err) {
 		return "cut short"
@@ -122,7 +122,7 @@ func undone(err error) string {
 	return "failed"
 }
 
-// reason is why a step failed.
+// reason returns why a step failed.
 func reason(s executor.StepOutcome) string {
 	if s.Err == nil {
 		return "no reason was given"
@@ -130,7 +130,7 @@ func reason(s executor.StepOutcome) string {
 	return s.Err.Error()
 }
 
-// where is the host of a step: its node's address, or the one it went through.
+// where returns the host of a step: its node's address, or the one it went through.
 func where(plan *planner.Plan, id state.Address) string {
 	target := id.Target
 	via := ""
@@ -149,7 +149,7 @@ func where(plan *planner.Plan, id state.Address) string {
 	return brackets([]string{via})
 }
 
-// lastWords are the last lines that a failed command wrote.
+// lastWords returns the last lines that a failed command wrote.
 func lastWords(err error) []string {
 	command, ok := errors.AsType[*providers.CommandError](err)
 	if !ok || len(command.Stderr) < 2 {
@@ -198,7 +198,7 @@ func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome, o Options)
 	p.line("  " + command)
 }
 
-// farness is how far a run came.
+// farness returns how far a run came.
 func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far string) {
 	cut := 0
 	for _, s := range outcome.Steps {

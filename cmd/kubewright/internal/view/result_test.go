@@ -43,7 +43,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// ran is an outcome in which all steps ran one after another, each a second longer.
+// ran returns an outcome in which all steps ran one after another, each a second longer.
 func ran(plan *planner.Plan) *executor.Outcome {
 	out := &executor.Outcome{Done: len(plan.Steps)}
 	for i, s := range plan.Steps {
@@ -59,7 +59,7 @@ func TestTiming(t *testing.T) {
 	golden(t, "timing.txt", printed(t, func(w io.Writer) error { return view.Complete(w, plan, ran(plan), view.Options{Width: 100}) }))
 }
 
-// failed is an outcome in which the founder's etcd fails.
+// failed returns an outcome in which the founder's etcd fails.
 func failed(plan *planner.Plan) *executor.Outcome {
 	out := &executor.Outcome{Seconds: 40}
 	var cause state.Address
@@ -125,7 +125,7 @@ func TestMessages(t *testing.T) {
 	golden(t, "messages.txt", b.String())
 }
 
-// recordedState is the state of the cluster after an apply.
+// recordedState returns the state of the cluster after an apply.
 func recordedState() *state.State {
 	st := &state.State{
 		FormatVersion: 1, Lineage: "b71e0d3c", Serial: 4, ToolVersion: "0.1.0",
@@ -364,7 +364,7 @@ func TestLinesAreDocumented(t *testing.T) {
 	}
 }
 
-// fieldsOf are the fields of a line but those of every one, and below what a hook or a
+// fieldsOf returns the fields of a line but those of every one, and below what a hook or a
 // change has.
 func fieldsOf(line map[string]any) []string {
 	var out []string
@@ -382,7 +382,7 @@ func fieldsOf(line map[string]any) []string {
 	return out
 }
 
-// common is the text of a section outside of its table, where it names a field that many
+// common returns the text of a section outside of its table, where it names a field that many
 // lines have.
 func common(section, field string) string {
 	for line := range strings.Lines(section) {

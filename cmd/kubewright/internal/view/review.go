@@ -28,7 +28,7 @@ func textPage(w io.Writer, plan *planner.Plan, o Options) error {
 	return Plan(w, plan, o)
 }
 
-// PlanFormats are the names of the forms of a plan.
+// PlanFormats returns the names of the forms of a plan.
 func PlanFormats() []string { return slices.Sorted(maps.Keys(planFormats)) }
 
 // PlanFormat says what is wrong with the name of a form.
@@ -94,7 +94,7 @@ type reviewedItem struct {
 	planner.Change
 	step *planner.Step
 	page *page
-	// outside tells that somebody else made the change.
+	// outside reports whether somebody else made the change.
 	outside bool
 }
 
@@ -111,7 +111,7 @@ func (it reviewedItem) lines() []laidLine {
 // endless is a width that nothing is wrapped at.
 const endless = 1 << 20
 
-// newOutline is a review without what changes: its steps, and how long they take.
+// newOutline returns a review without what changes: its steps, and how long they take.
 func newOutline(plan *planner.Plan, o Options) *review {
 	r := &review{
 		Plan: plan, digest: planfile.Digest(plan), page: newPage(Options{Width: endless}),
@@ -124,10 +124,10 @@ func newOutline(plan *planner.Plan, o Options) *review {
 	return r
 }
 
-// short is the digest as it is shown.
+// short returns the digest as it is shown.
 func (r *review) short() string { return r.digest[:planfile.ShortDigest] }
 
-// nothing tells that the plan has nothing to do, on any host or with the outputs.
+// nothing reports whether the plan has nothing to do, on any host or with the outputs.
 func (r *review) nothing() bool { return r.Empty() && len(r.outputs) == 0 }
 
 func newReview(plan *planner.Plan, o Options) *review {
@@ -148,7 +148,7 @@ func newReview(plan *planner.Plan, o Options) *review {
 	return r
 }
 
-// reviewable are the resources that change, are renamed or imported, or have a step.
+// reviewable returns the resources that change, are renamed or imported, or have a step.
 func reviewable(plan *planner.Plan) []planner.ResourceChange {
 	steps := map[state.Target]bool{}
 	for _, s := range plan.Steps {
@@ -182,7 +182,7 @@ func (r *review) resource(c planner.ResourceChange, spans map[state.Address]exec
 	return out
 }
 
-// phaseAction is a step's, or what happens to all of its items.
+// phaseAction returns a step's, or what happens to all of its items.
 func phaseAction(ph phase) planner.Action {
 	if ph.step != nil {
 		return cmp.Or(ph.step.Action, planner.NoOp)
@@ -199,7 +199,7 @@ func (r *review) item(c planner.Change, step *planner.Step) reviewedItem {
 	return reviewedItem{Change: c, step: step, page: r.page}
 }
 
-// verdict is what becomes of a resource.
+// verdict returns what becomes of a resource.
 func verdict(c planner.ResourceChange) string {
 	switch {
 	case c.Action == planner.Create:
@@ -255,7 +255,7 @@ func (r reviewed) rank() int {
 	return 4
 }
 
-// headline is the first sentence of every form.
+// headline returns the first sentence of every form.
 func (r *review) headline() string {
 	switch {
 	case r.RefreshOnly && len(r.Drift) > 0:
@@ -270,7 +270,7 @@ func (r *review) headline() string {
 	return "No changes."
 }
 
-// notes are the sentences that stand above the details, with a word in front of each.
+// notes returns the sentences that stand above the details, with a word in front of each.
 func (r *review) notes() [][2]string {
 	var out [][2]string
 	for _, f := range r.Policies {
@@ -303,7 +303,7 @@ func (r *review) notes() [][2]string {
 	return out
 }
 
-// oneLine is a sentence and the list behind it, which has a line for each entry.
+// oneLine returns a sentence and the list behind it, which has a line for each entry.
 func oneLine(s string) string {
 	head, entries, listed := strings.Cut(s, "\n")
 	if !listed {
@@ -324,7 +324,7 @@ func leavesOut(plan *planner.Plan) string {
 	return ""
 }
 
-// restrictions are the flags by which a plan speaks of a part only.
+// restrictions returns the flags by which a plan speaks of a part only.
 func restrictions(plan *planner.Plan) []string {
 	var out []string
 	for _, f := range []struct {
@@ -338,7 +338,7 @@ func restrictions(plan *planner.Plan) []string {
 	return out
 }
 
-// mended is the drift that the plan puts right, in words; empty for none.
+// mended returns the drift that the plan puts right, in words; empty for none.
 func (r *review) mended() string {
 	_, n := splitDrift(r.Plan, Options{RefreshOnly: r.RefreshOnly})
 	if n == 0 {
@@ -347,7 +347,7 @@ func (r *review) mended() string {
 	return plural(n, "item") + " changed by somebody else since the last apply: the plan puts that right"
 }
 
-// word is what happens to a resource in the word of the plan's summary.
+// word returns what happens to a resource in the word of the plan's summary.
 func (r reviewed) word() string {
 	switch {
 	case r.Action == planner.Delete:

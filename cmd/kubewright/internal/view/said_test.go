@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// manySteps is a plan with so many steps, of as many phases.
+// manySteps returns a plan with so many steps, of as many phases.
 func manySteps(n int) *planner.Plan {
 	var m maker
 	m.Resources = append(m.Resources, resource(w21, planner.Update, 0))
@@ -25,7 +25,7 @@ func manySteps(n int) *planner.Plan {
 	return &m.Plan
 }
 
-// manyLines is a plan of which so many lines of the configuration change something.
+// manyLines returns a plan of which so many lines of the configuration change something.
 func manyLines(n int) *planner.Plan {
 	var m maker
 	m.Resources = append(m.Resources, resource(w21, planner.Update, 0))
@@ -36,7 +36,7 @@ func manyLines(n int) *planner.Plan {
 	return &m.Plan
 }
 
-// stepOf is a plan of one step on a worker that does these operations.
+// stepOf returns a plan of one step on a worker that does these operations.
 func stepOf(ops ...planner.Operation) *planner.Plan {
 	var m maker
 	m.Resources = append(m.Resources, resource(w21, planner.Delete, 0))
@@ -44,7 +44,7 @@ func stepOf(ops ...planner.Operation) *planner.Plan {
 	return &m.Plan
 }
 
-// because is a plan of one change with a reason.
+// because returns a plan of one change with a reason.
 func because(reason string) *planner.Plan {
 	var m maker
 	m.Resources = append(m.Resources, resource(cp1, planner.Update, 0))

@@ -45,13 +45,13 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
 	return p.flush(w)
 }
 
-// refusedAsItIs tells that a policy has something against the plan that nobody's
+// refusedAsItIs reports whether a policy has something against the plan that nobody's
 // approval would lift.
 func refusedAsItIs(plan *planner.Plan) bool {
 	return slices.ContainsFunc(policy.Refusals(plan.Policies), func(f planner.PolicyFinding) bool { return f.Rule != policy.ApprovalOf })
 }
 
-// verb is the command that makes such a plan and carries it out.
+// verb returns the command that makes such a plan and carries it out.
 func verb(plan *planner.Plan) string {
 	if plan.Destroy {
 		return "destroy"

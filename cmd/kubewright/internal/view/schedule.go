@@ -192,7 +192,7 @@ func join(vs []*vertex, i, j int) {
 	w.gone = true
 }
 
-// flat are the kids of an expression of the operator, or itself.
+// flat returns the kids of an expression of the operator, or itself.
 func flat(x expr, op operator) []expr {
 	if x.op == op {
 		return x.kids

@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// planSchema is the documented schema. Readers have to live with fields that
+// planSchema returns the documented schema. Readers have to live with fields that
 // they do not know; with strict, for us, there are none.
 func planSchema(t *testing.T, strict bool) *jsonschema.Schema {
 	t.Helper()

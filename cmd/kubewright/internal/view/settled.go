@@ -26,7 +26,7 @@ type settledTarget struct {
 	// began is since when one of them runs, took how long one or several did before.
 	began time.Time
 	took  time.Duration
-	// apart tells that each step has a line of its own from here on.
+	// apart reports whether each step has a line of its own from here on.
 	apart bool
 }
 

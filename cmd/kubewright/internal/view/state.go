@@ -228,7 +228,7 @@ func (p *page) recordedItems(st *state.State, t state.Target) {
 	}
 }
 
-// recordedHead is an item's kind and name.
+// recordedHead returns an item's kind and name.
 func recordedHead(it state.Item) string {
 	return strings.ReplaceAll(Clean(it.Address.Class()), "_", " ") + " " + quote(it.Address.ID())
 }

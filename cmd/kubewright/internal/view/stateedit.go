@@ -30,7 +30,7 @@ type Forgotten struct {
 	Target state.Target
 	// Note tells it apart: its address and role.
 	Note string
-	// Protected tells that prevent_destroy keeps it, which is forgotten as well.
+	// Protected reports whether prevent_destroy keeps it, which is forgotten as well.
 	Protected bool
 }
 

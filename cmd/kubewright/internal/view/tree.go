@@ -196,7 +196,7 @@ func (p *page) entries(b *branch, sym symbol) []entry {
 // reason of an item of which nothing else changes.
 const outsideNote = "changed outside"
 
-// attribute is one changed attribute.
+// attribute returns one changed attribute.
 func (p *page) attribute(name string, c planner.AttributeChange) entry {
 	e := p.difference(name, c)
 	if c.Outside {
@@ -232,7 +232,7 @@ func (p *page) difference(name string, c planner.AttributeChange) entry {
 	return e
 }
 
-// partNotes are the lines that want the parts of a value, where they are not the same.
+// partNotes returns the lines that want the parts of a value, where they are not the same.
 func partNotes(origins map[string]state.Source) map[string]string {
 	var out map[string]string
 	for path, s := range origins {
@@ -244,7 +244,7 @@ func partNotes(origins map[string]state.Source) map[string]string {
 	return out
 }
 
-// oneSided is an attribute that comes or goes as a whole, or what is at a path in one.
+// oneSided returns an attribute that comes or goes as a whole, or what is at a path in one.
 // Where several lines want it, each part has its own.
 func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path string) entry {
 	if notes != nil {
@@ -285,7 +285,7 @@ func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path st
 	return e
 }
 
-// argumentsOf are the elements of a list of arguments, each by its name.
+// argumentsOf returns the elements of a list of arguments, each by its name.
 func argumentsOf(list state.Value) []member {
 	var out []member
 	for _, x := range list.AsList() {

@@ -103,7 +103,7 @@ func key(k string) string {
 	return k
 }
 
-// multiline tells that a value is text of several lines.
+// multiline reports whether a value is text of several lines.
 func multiline(v state.Value) bool {
 	return v.Kind() == state.KindString && strings.Contains(strings.TrimSuffix(v.AsString(), "\n"), "\n")
 }

@@ -51,7 +51,7 @@ type Options struct {
 	CompactWarnings bool
 	// RefreshOnly prints a plan that only records what has changed outside.
 	RefreshOnly bool
-	// AllowUnreachable tells that the flag of that name was given; and GivenAgain
+	// AllowUnreachable reports whether the flag of that name was given; and GivenAgain
 	// are NAME=VALUE of the other flags that a plan does not hold, and without which
 	// the same command would plan something else.
 	AllowUnreachable bool

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// warningsOf are the warnings that a plan was made with.
+// warningsOf returns the warnings that a plan was made with.
 func warningsOf(plan *planner.Plan) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, j := range plan.Diagnostics {
@@ -16,7 +16,7 @@ func warningsOf(plan *planner.Plan) diag.Diagnostics {
 	return out
 }
 
-// summaries are what findings are called, each once, and how many are called so where
+// summaries returns what findings are called, each once, and how many are called so where
 // it is more than one.
 func summaries(list diag.Diagnostics) string {
 	times := map[string]int{}
@@ -46,7 +46,7 @@ func (p *page) warned(plan *planner.Plan) {
 // proseWidth is where prose is wrapped in a form whose reader wraps no code.
 const proseWidth = 90
 
-// said is a warning below its summary as on the terminal, line by line: where it is, and
+// said returns a warning below its summary as on the terminal, line by line: where it is, and
 // what is to be known. A width of endless leaves wrapping to the reader.
 func said(d *diag.Diagnostic, width int) []string {
 	p := newPage(Options{Width: width})

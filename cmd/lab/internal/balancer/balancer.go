@@ -104,10 +104,10 @@ func start(listen string, backends []string, p patience) (*Balancer, error) {
 	return b, nil
 }
 
-// Address answers where the balancer listens.
+// Address returns where the balancer listens.
 func (b *Balancer) Address() string { return b.listener.Addr().String() }
 
-// Ready answers the addresses of the backends that are ready.
+// Ready returns the addresses of the backends that are ready.
 func (b *Balancer) Ready() []string {
 	var all []string
 	for _, be := range b.backends {
@@ -181,7 +181,7 @@ func (b *Balancer) expectsReady(came time.Time) bool {
 	})
 }
 
-// order answers the backends in the order to try them: the best ones first, each
+// order returns the backends in the order to try them: the best ones first, each
 // time starting with another.
 func (b *Balancer) order() []*backend {
 	b.mu.Lock()

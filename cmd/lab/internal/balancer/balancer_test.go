@@ -55,7 +55,7 @@ func newAPIServer(t *testing.T, name string) *apiServer {
 
 func (s *apiServer) address() string { return s.Listener.Addr().String() }
 
-// refusing answers an address where nothing listens.
+// refusing returns an address where nothing listens.
 func refusing(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

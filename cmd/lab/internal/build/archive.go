@@ -73,7 +73,7 @@ func (i image) config(diffID string) any {
 	}
 }
 
-// layer answers the compressed layer and the digest of the uncompressed one.
+// layer returns the compressed layer and the digest of the uncompressed one.
 // Fast compression: the archives are read as often as they are written.
 func (i image) layer() (compressed []byte, diffID string, err error) {
 	var b bytes.Buffer

@@ -32,16 +32,16 @@ type Artifacts struct {
 	Release Release
 }
 
-// Program answers the path of a program in the folder.
+// Program returns the path of a program in the folder.
 func (a Artifacts) Program(name string) string { return filepath.Join(a.Dir, "bin", name) }
 
 // Kubeadm, Kubectl and Images answer the paths most often asked for.
 func (a Artifacts) Kubeadm() string { return a.Program("kubeadm") }
 
-// Kubectl answers the path of kubectl.
+// Kubectl returns the path of kubectl.
 func (a Artifacts) Kubectl() string { return a.Program("kubectl") }
 
-// Images answers the paths of the image archives.
+// Images returns the paths of the image archives.
 func (a Artifacts) Images() []string {
 	var files []string
 	for _, ref := range a.Release.Images() {
@@ -50,12 +50,12 @@ func (a Artifacts) Images() []string {
 	return files
 }
 
-// artifactPrograms are the programs a host needs, in bin.
+// artifactPrograms returns the programs a host needs, in bin.
 func artifactPrograms() []string {
 	return []string{"kubeadm", "kubelet", "kubectl", "crictl", "containerd", "ctr", "containerd-shim-runc-v2"}
 }
 
-// Artifacts answers the artifacts of a release, built where missing. Files are
+// Artifacts returns the artifacts of a release, built where missing. Files are
 // hard links into the cache, so the folder costs no space.
 func (c *Cache) Artifacts(ctx context.Context, r Release) (Artifacts, error) {
 	var all map[string]string
@@ -111,7 +111,7 @@ func (c *Cache) Artifacts(ctx context.Context, r Release) (Artifacts, error) {
 	return Artifacts{Dir: dir, Release: r}, err
 }
 
-// hostConfigs answers the units and configuration of a prepared host, by path
+// hostConfigs returns the units and configuration of a prepared host, by path
 // in the artifacts.
 func (r Release) hostConfigs() (map[string]string, error) {
 	configs := map[string]string{"etc/crictl.yaml": "runtime-endpoint: unix:///run/containerd/containerd.sock\n"}

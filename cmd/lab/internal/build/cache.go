@@ -27,7 +27,7 @@ type Cache struct {
 	Log io.Writer // one line per artefact built; nil is silent
 }
 
-// DefaultCache is the folder in $KUBEWRIGHT_LAB_CACHE, else kubewright-lab in
+// DefaultCache returns the folder in $KUBEWRIGHT_LAB_CACHE, else kubewright-lab in
 // the user's cache folder.
 func DefaultCache() (*Cache, error) {
 	if dir := os.Getenv(CacheVariable); dir != "" {
@@ -98,7 +98,7 @@ func (c *Cache) temp(key string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// artefact answers the path of an artefact and builds it first where it is
+// artefact returns the path of an artefact and builds it first where it is
 // missing: build fills a folder, which is then renamed into place.
 func (c *Cache) artefact(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
 	final := c.Path(key)
@@ -124,7 +124,7 @@ func (c *Cache) artefact(ctx context.Context, key string, build func(ctx context
 	return final, os.Rename(tmp, final)
 }
 
-// fingerprint is a short name for the exact inputs of an artefact, so that
+// fingerprint returns a short name for the exact inputs of an artefact, so that
 // changed inputs make another artefact instead of being overlooked.
 func fingerprint(inputs ...string) string {
 	h := sha256.New()

@@ -58,7 +58,7 @@ func (a Artifacts) WriteFolder(dir string) error {
 	return writeSums(dir)
 }
 
-// plugins are the CNI plugins by their names in an archive.
+// plugins returns the CNI plugins by their names in an archive.
 func (a Artifacts) plugins() map[string]string {
 	out := map[string]string{}
 	found, _ := filepath.Glob(filepath.Join(a.Dir, "cni", "*"))

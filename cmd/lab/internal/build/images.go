@@ -42,12 +42,12 @@ func (r Release) Images() []string {
 
 func (r Release) pauseImage() string { return registry + "/pause:" + r.Pause }
 
-// imageFile is the file name of an image's archive.
+// imageFile returns the file name of an image's archive.
 func imageFile(ref string) string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(ref) + ".tar"
 }
 
-// Images answers the folder of a release's image archives, built where missing.
+// Images returns the folder of a release's image archives, built where missing.
 func (c *Cache) Images(ctx context.Context, r Release) (string, error) {
 	programs, err := c.Programs(ctx, r, "kube-apiserver", "kube-controller-manager", "kube-scheduler",
 		"kube-proxy", "coredns", "etcd", "etcdctl", "etcdutl")
@@ -198,7 +198,7 @@ func (i *image) addDynamic(ctx context.Context, rootfs string, objects []string)
 	return nil
 }
 
-// inRoot answers the file that a path names for programs below a root: an
+// inRoot returns the file that a path names for programs below a root: an
 // absolute link there starts at that root, not at ours.
 func inRoot(root, name string) (string, error) {
 	for range 8 {

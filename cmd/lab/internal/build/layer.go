@@ -17,7 +17,7 @@ import (
 // sysctlFile is what every guide to kubeadm asks for before it.
 const sysctlFile = "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n"
 
-// Prepared answers the read-only layer that makes a Debian host one ready
+// Prepared returns the read-only layer that makes a Debian host one ready
 // for Kubernetes: what the packages of kubelet, kubeadm, kubectl, cri-tools,
 // containerd and the CNI plugins would install, and their usual configuration.
 func (c *Cache) Prepared(ctx context.Context, r Release) (string, error) {
@@ -80,7 +80,7 @@ func enableUnits(dir string, units ...string) error {
 	return nil
 }
 
-// Store answers a template of /var/lib/containerd with all images of the given
+// Store returns a template of /var/lib/containerd with all images of the given
 // releases imported and unpacked.
 func (c *Cache) Store(ctx context.Context, releases ...Release) (string, error) {
 	programs, err := c.Programs(ctx, releases[0], "containerd", "ctr")

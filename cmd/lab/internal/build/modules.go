@@ -31,7 +31,7 @@ func builtinModules() map[string]string {
 	}
 }
 
-// Modules answers a layer with /lib/modules for a machine without one,
+// Modules returns a layer with /lib/modules for a machine without one,
 // whose kernel has everything built in: modprobe then finds what is there, as
 // on any distribution's kernel. A machine with modules shares its own folder,
 // and the answer is empty.

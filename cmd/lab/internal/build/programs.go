@@ -19,7 +19,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// Programs answers the paths of programs of a release by name, and builds those
+// Programs returns the paths of programs of a release by name, and builds those
 // that are missing. Without names it is all programs.
 func (c *Cache) Programs(ctx context.Context, r Release, names ...string) (map[string]string, error) {
 	if len(names) == 0 {
@@ -197,7 +197,7 @@ func (s source) writeModule(ctx context.Context, dir string, programs []program)
 	return info, os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o644)
 }
 
-// buildModule is the go.mod of a module that builds the source's programs, made
+// buildModule returns the go.mod of a module that builds the source's programs, made
 // from the source's own go.mod.
 func (s source) buildModule(upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse("go.mod", upstream, nil)

@@ -35,7 +35,7 @@ func Releases() []Release {
 	}
 }
 
-// FindRelease answers the release of a Kubernetes version, written with or
+// FindRelease returns the release of a Kubernetes version, written with or
 // without the leading "v"; the empty version is the default one.
 func FindRelease(version string) (Release, error) {
 	if version == "" {
@@ -52,13 +52,13 @@ func FindRelease(version string) (Release, error) {
 	return Release{}, fmt.Errorf("cannot build Kubernetes %s: known versions are %s", version, strings.Join(known, ", "))
 }
 
-// Staging answers the version of the k8s.io libraries that were published with
+// Staging returns the version of the k8s.io libraries that were published with
 // the release: v1.36.3 goes with v0.36.3.
 func (r Release) Staging() string {
 	return "v0." + strings.TrimPrefix(r.Kubernetes, "v1.")
 }
 
-// Minor answers the minor version as text: "36".
+// Minor returns the minor version as text: "36".
 func (r Release) Minor() string {
 	_, rest, _ := strings.Cut(r.Kubernetes, ".")
 	minor, _, _ := strings.Cut(rest, ".")

@@ -155,7 +155,7 @@ func (d deb) write(ctx context.Context, name, folder string, index *bytes.Buffer
 	return err
 }
 
-// scripts are the package's own, as debhelper would make them.
+// scripts returns the package's own, as debhelper would make them.
 func (d deb) scripts() map[string]string {
 	out := map[string]string{}
 	var conffiles []string

@@ -41,7 +41,7 @@ type Rootfs struct {
 	Runtime string
 }
 
-// Rootfs answers the root file systems, bootstrapped first where missing.
+// Rootfs returns the root file systems, bootstrapped first where missing.
 func (c *Cache) Rootfs(ctx context.Context) (Rootfs, error) {
 	key := "rootfs/" + suite + "-" + fingerprint(basePackages, runtimePackages, sealScript)
 	dir, err := c.artefact(ctx, key, buildRootfs)

@@ -29,7 +29,7 @@ type program struct {
 	imports []string
 }
 
-// ofOurs is a program whose main calls Run of the first package, and imports the
+// ofOurs returns a program whose main calls Run of the first package, and imports the
 // others for what they register.
 func ofOurs(name string, imports ...string) program {
 	return program{name, path.Join(labModule, name), imports}
@@ -63,7 +63,7 @@ type moduleInfo struct {
 	Origin  struct{ Hash string }
 }
 
-// commit is the revision the module was made from, where the proxy tells it.
+// commit returns the revision the module was made from, where the proxy tells it.
 func (i moduleInfo) commit() string {
 	if i.Origin.Hash == "" {
 		return "unknown"
@@ -204,7 +204,7 @@ func (r Release) crictl() source {
 	}
 }
 
-// sourceOf answers the source and program of a name.
+// sourceOf returns the source and program of a name.
 func (r Release) sourceOf(name string) (source, program, error) {
 	for _, s := range r.sources() {
 		for _, p := range s.programs {

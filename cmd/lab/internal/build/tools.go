@@ -53,7 +53,7 @@ func missing(programs map[string]string) []string {
 	return packages
 }
 
-// installed tells whether a program is on the PATH, or where Debian has those of
+// installed reports whether a program is on the PATH, or where Debian has those of
 // PostgreSQL.
 func installed(program string) bool {
 	if _, err := exec.LookPath(program); err == nil {

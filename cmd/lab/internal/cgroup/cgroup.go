@@ -32,7 +32,7 @@ type Hierarchy struct {
 	Options string // mount options inside the host; empty if not mounted there
 }
 
-// Hierarchies answers the machine's cgroup trees, from lines of
+// Hierarchies returns the machine's cgroup trees, from lines of
 // /proc/self/cgroup: "4:memory:/", "1:name=systemd:/", "0::/".
 func Hierarchies() ([]Hierarchy, error) {
 	var stat unix.Statfs_t
@@ -122,7 +122,7 @@ func delegateControllers() error {
 	return nil
 }
 
-// Processes answers the ids of all processes in the tree. Each process is in
+// Processes returns the ids of all processes in the tree. Each process is in
 // some folder of every Hierarchy, so one Hierarchy tells all: the one systemd
 // works with.
 func (g Group) Processes() ([]int, error) {
@@ -153,7 +153,7 @@ func (g Group) Processes() ([]int, error) {
 	return pids, nil
 }
 
-// In answers the ids of the processes in one folder of the tree.
+// In returns the ids of the processes in one folder of the tree.
 func (g Group) In(h Hierarchy, folder string) ([]int, error) {
 	return readPIDs(g.Path(h, folder, "cgroup.procs"))
 }
@@ -216,7 +216,7 @@ func (g Group) thaw(h Hierarchy) {
 	})
 }
 
-// freezer is the file that stops the processes of a folder or lets them go on, and what
+// freezer returns the file that stops the processes of a folder or lets them go on, and what
 // is written there; empty in a tree that stops none.
 func (h Hierarchy) freezer(frozen bool) (file, value string) {
 	switch h.Dir {
@@ -288,7 +288,7 @@ func removeTree(dir string) error {
 	return err
 }
 
-// Named answers all groups whose name starts with a prefix.
+// Named returns all groups whose name starts with a prefix.
 func Named(prefix string) ([]Group, error) {
 	trees, err := Hierarchies()
 	if err != nil {
@@ -311,7 +311,7 @@ func Named(prefix string) ([]Group, error) {
 	return found, nil
 }
 
-// Frozen tells whether the tree's processes are stopped.
+// Frozen reports whether the tree's processes are stopped.
 func (g Group) Frozen() bool {
 	trees, err := Hierarchies()
 	if err != nil {

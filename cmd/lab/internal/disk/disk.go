@@ -100,13 +100,13 @@ func CopyOwner(from, to string) error {
 	return os.Chown(to, int(owner.Uid), int(owner.Gid))
 }
 
-// Exists tells whether a name is there, be it a link to nowhere.
+// Exists reports whether a name is there, be it a link to nowhere.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Digest answers the SHA-256 of a file in hexadecimal.
+// Digest returns the SHA-256 of a file in hexadecimal.
 func Digest(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // apiPort is where API servers and the balancer listen.
 const apiPort = 6443
 
-// backends answers where the lab's API servers will listen.
+// backends returns where the lab's API servers will listen.
 func (l *Lab) backends() []string {
 	var all []string
 	for _, h := range l.record.Hosts {

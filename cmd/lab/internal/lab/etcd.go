@@ -179,7 +179,7 @@ func writePair(base string, c, ca *x509.Certificate, signer *ecdsa.PrivateKey) (
 	return key, os.WriteFile(base+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}), 0o600)
 }
 
-// client answers an HTTP client that shows the operator's certificate.
+// client returns an HTTP client that shows the operator's certificate.
 func (e Etcd) client() (*http.Client, error) {
 	pair, err := tls.LoadX509KeyPair(e.Cert, e.Key)
 	if err != nil {

@@ -43,7 +43,7 @@ func only[T any](f Families, v4, v6 T) []T {
 	return []T{v4}
 }
 
-// addresses are those of the number N in a lab's subnet: in 10.77.5.0/24, 11 is
+// addresses returns those of the number N in a lab's subnet: in 10.77.5.0/24, 11 is
 // 10.77.5.11 and fd00:10:77:5::b.
 func (f Families) addresses(subnet netip.Prefix, n int) []netip.Addr {
 	v4 := octet(subnet, n)
@@ -54,17 +54,17 @@ func (f Families) addresses(subnet netip.Prefix, n int) []netip.Addr {
 	return only(f, v4, netip.AddrFrom16(v6))
 }
 
-// pods are the pod ranges of the host with the number N.
+// pods returns the pod ranges of the host with the number N.
 func (f Families) pods(n int) []netip.Prefix {
 	v4, v6 := podSubnet4.Addr().As4(), podSubnet6.Addr().As16()
 	v4[2], v6[7] = byte(n), byte(n)
 	return only(f, netip.PrefixFrom(netip.AddrFrom4(v4), 24), netip.PrefixFrom(netip.AddrFrom16(v6), 64))
 }
 
-// podSubnets are the ranges that hold the pods of all hosts.
+// podSubnets returns the ranges that hold the pods of all hosts.
 func (f Families) podSubnets() []netip.Prefix { return only(f, podSubnet4, podSubnet6) }
 
-// ServiceSubnets answers ranges for a cluster's services.
+// ServiceSubnets returns ranges for a cluster's services.
 func (f Families) ServiceSubnets() []netip.Prefix {
 	return only(f, netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("fd00:10:96::/112"))
 }
@@ -78,14 +78,14 @@ func JoinPrefixes(all []netip.Prefix) string {
 	return strings.Join(words, ",")
 }
 
-// octet answers the address N of an IPv4 subnet.
+// octet returns the address N of an IPv4 subnet.
 func octet(subnet netip.Prefix, n int) netip.Addr {
 	b := subnet.Addr().As4()
 	b[3] = byte(n)
 	return netip.AddrFrom4(b)
 }
 
-// number is the host's N, the last byte of its addresses.
+// number returns the host's N, the last byte of its addresses.
 func (h Host) number() int {
 	b := h.Address().AsSlice()
 	return int(b[len(b)-1])

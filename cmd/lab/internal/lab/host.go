@@ -39,7 +39,7 @@ type Host struct {
 	Pods      []netip.Prefix `json:"pods"`
 }
 
-// Address is the host's address of the family that comes first.
+// Address returns the host's address of the family that comes first.
 func (h Host) Address() netip.Addr { return h.Addresses[0] }
 
 // bootScript mounts what a host sees and becomes its init.
@@ -139,7 +139,7 @@ func greets(ctx context.Context, address netip.Addr) error {
 // errDown is why a host cannot be entered.
 var errDown = errors.New("the host is not running")
 
-// pid1 answers the id, as we see it, of a host's init: the process of the
+// pid1 returns the id, as we see it, of a host's init: the process of the
 // host's cgroup that is 1 in exactly one inner process namespace. (The first
 // process of a container on the host is 1 in a deeper one.)
 func (l *Lab) pid1(host string) (int, error) {
@@ -167,7 +167,7 @@ func (l *Lab) pid1(host string) (int, error) {
 	return 0, errDown
 }
 
-// isInit tells whether a process is a host's systemd, from its name and the
+// isInit reports whether a process is a host's systemd, from its name and the
 // line "NSpid: 4711 1" of its status.
 func isInit(pid int) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))

@@ -155,7 +155,7 @@ func (k *kubeadm) run(ctx context.Context, host, config string, args ...string) 
 	return err
 }
 
-// caHash answers what joining nodes check the cluster's CA against.
+// caHash returns what joining nodes check the cluster's CA against.
 func (k *kubeadm) caHash(ctx context.Context, founder string) (string, error) {
 	out, err := k.lab.Exec(ctx, founder, "kubeadm", "token", "create", "--print-join-command", "--ttl", "1m")
 	if err != nil {
@@ -214,7 +214,7 @@ var sharedDisk = []struct{ setting, value string }{
 	{"imageGCHighThresholdPercent", "100"},
 }
 
-// kubelet is the further YAML of KubeletConfiguration.
+// kubelet returns the further YAML of KubeletConfiguration.
 func (k *kubeadm) kubelet() string {
 	text := strings.TrimSuffix(k.options.Kubelet, "\n")
 	for _, s := range sharedDisk {
@@ -233,7 +233,7 @@ func after(fields string) string {
 	return ", " + fields
 }
 
-// registration are the fields of a host's nodeRegistration.
+// registration returns the fields of a host's nodeRegistration.
 func (k *kubeadm) registration(h Host) string {
 	own := k.options.Registration[h.Name]
 	fields := "criSocket: unix:///run/containerd/containerd.sock" + after(own)

@@ -269,7 +269,7 @@ func (l *Lab) hostUp(ctx context.Context, h Host) error {
 	return l.boot(ctx, h)
 }
 
-// Open answers a lab that is up, from its folder.
+// Open returns a lab that is up, from its folder.
 func Open(cache *build.Cache, name string) (*Lab, error) {
 	if name == "" {
 		name = defaultName
@@ -362,7 +362,7 @@ func (l *Lab) clear(ctx context.Context) error {
 
 func (l *Lab) names() names { return names{l.record.Name} }
 
-// path answers a path in the lab's folder.
+// path returns a path in the lab's folder.
 func (l *Lab) path(elem ...string) string {
 	return l.cache.Path(append([]string{"labs", l.record.Name}, elem...)...)
 }
@@ -371,16 +371,16 @@ func (l *Lab) hostDir(host string, elem ...string) string {
 	return l.path(append([]string{"hosts", host}, elem...)...)
 }
 
-// Name answers the lab's name.
+// Name returns the lab's name.
 func (l *Lab) Name() string { return l.record.Name }
 
-// Dir answers the lab's folder; it goes with the lab.
+// Dir returns the lab's folder; it goes with the lab.
 func (l *Lab) Dir() string { return l.path() }
 
-// Hosts answers all hosts, control planes first.
+// Hosts returns all hosts, control planes first.
 func (l *Lab) Hosts() []Host { return slices.Clone(l.record.Hosts) }
 
-// Host answers a host by name.
+// Host returns a host by name.
 func (l *Lab) Host(name string) (Host, error) {
 	var known []string
 	for _, h := range l.record.Hosts {
@@ -392,7 +392,7 @@ func (l *Lab) Host(name string) (Host, error) {
 	return Host{}, fmt.Errorf("cannot find host %q: there are %s", name, strings.Join(known, " "))
 }
 
-// Release answers the versions the lab is made for.
+// Release returns the versions the lab is made for.
 func (l *Lab) Release() build.Release {
 	r, err := build.FindRelease(l.record.Kubernetes)
 	if err != nil {
@@ -401,33 +401,33 @@ func (l *Lab) Release() build.Release {
 	return r
 }
 
-// Artifacts answers what an operator would bring to a bare host.
+// Artifacts returns what an operator would bring to a bare host.
 func (l *Lab) Artifacts() build.Artifacts {
 	return build.Artifacts{Dir: l.record.Artifacts, Release: l.Release()}
 }
 
-// PrivateKey answers the path of the SSH key that all users of all hosts accept.
+// PrivateKey returns the path of the SSH key that all users of all hosts accept.
 func (l *Lab) PrivateKey() string { return l.path("id_ed25519") }
 
-// KnownHosts answers the path of the file with the hosts' SSH keys.
+// KnownHosts returns the path of the file with the hosts' SSH keys.
 func (l *Lab) KnownHosts() string { return l.path("known_hosts") }
 
-// SSHConfig answers the path of an OpenSSH configuration that knows the hosts
+// SSHConfig returns the path of an OpenSSH configuration that knows the hosts
 // by name: ssh -F FILE cp1.
 func (l *Lab) SSHConfig() string { return l.path("ssh_config") }
 
-// Endpoint answers the name of the API endpoint, which the hosts know, and the
+// Endpoint returns the name of the API endpoint, which the hosts know, and the
 // address behind it, where the balancer listens.
 func (l *Lab) Endpoint() (name string, address netip.AddrPort) {
 	return "api." + l.names().domain(), netip.AddrPortFrom(l.addresses(machineOctet)[0], apiPort)
 }
 
-// Families answers which families the lab's addresses have.
+// Families returns which families the lab's addresses have.
 func (l *Lab) Families() Families { return l.record.Families }
 
-// PodSubnets answers the ranges that the pods of all hosts are in, one per
+// PodSubnets returns the ranges that the pods of all hosts are in, one per
 // family, as a cluster is told them.
 func (l *Lab) PodSubnets() []netip.Prefix { return l.record.Families.podSubnets() }
 
-// addresses are those of the number N within the lab.
+// addresses returns those of the number N within the lab.
 func (l *Lab) addresses(n int) []netip.Addr { return l.record.Families.addresses(l.record.Subnet, n) }

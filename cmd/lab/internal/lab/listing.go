@@ -16,7 +16,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-// Listing answers what a host is made of, as sorted lines that two moments can
+// Listing returns what a host is made of, as sorted lines that two moments can
 // be compared by: files, units, mounts, links, addresses, routes, packet filter
 // rules, kernel settings, cgroups. A line starts with its kind:
 //
@@ -60,7 +60,7 @@ func (l *Lab) Listing(ctx context.Context, host string) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// mountLines answers a line per mount, of the fields of /proc/PID/mountinfo,
+// mountLines returns a line per mount, of the fields of /proc/PID/mountinfo,
 // and the mount points.
 func mountLines(mountinfo string) (lines, points []string) {
 	for line := range strings.Lines(mountinfo) {
@@ -94,7 +94,7 @@ func skipped(name string) bool {
 // file, the private /tmp of a unit.
 var volatile = regexp.MustCompile(`^/run/[^/]*\.pid$|^(/var)?/tmp/systemd-private-|^/run/initctl$`)
 
-// fileLines answers a line per file below root. It stays out of mounts, except
+// fileLines returns a line per file below root. It stays out of mounts, except
 // those that belong to every host: what is mounted is told by another line.
 func fileLines(root string, points []string) ([]string, error) {
 	own := []string{"/", "/run", "/tmp", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/etcd"}
@@ -147,7 +147,7 @@ func fileLine(name, file string, entry fs.DirEntry) (string, error) {
 	return fmt.Sprintf("%s %d sha256:%s", line, info.Size(), sum), err
 }
 
-// DiffListings answers the lines that only one of two listings has, each after
+// DiffListings returns the lines that only one of two listings has, each after
 // "- " (before) or "+ " (after), in the listings' order; empty if they are equal.
 func DiffListings(before, after string) string {
 	a, b := slices.Sorted(strings.Lines(before)), slices.Sorted(strings.Lines(after))

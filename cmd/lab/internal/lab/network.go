@@ -43,14 +43,14 @@ func (n names) namespace(host string) string    { return n.prefix() + host }
 func (n names) cgroup(host string) cgroup.Group { return cgroup.Group(n.prefix() + host) }
 func (n names) domain() string                  { return n.lab + ".test" }
 
-// link is the name of a host's link in the bridge: link names have 15 bytes.
+// link returns the name of a host's link in the bridge: link names have 15 bytes.
 func (n names) link(host string) string {
 	h := fnv.New32a()
 	h.Write([]byte(n.lab + "/" + host))
 	return fmt.Sprintf("kw%08x", h.Sum32())
 }
 
-// chooseSubnet answers a /24 of 10.77.0.0/16 that no link of the machine uses,
+// chooseSubnet returns a /24 of 10.77.0.0/16 that no link of the machine uses,
 // starting from one that follows from the name, so that a lab usually has the
 // same addresses each time.
 func chooseSubnet(lab string, used []netip.Prefix) (netip.Prefix, error) {
@@ -73,7 +73,7 @@ func chooseSubnet(lab string, used []netip.Prefix) (netip.Prefix, error) {
 	return netip.Prefix{}, errors.New("cannot find a free subnet below 10.77.0.0/16")
 }
 
-// usedSubnets answers the networks of all links.
+// usedSubnets returns the networks of all links.
 func usedSubnets() ([]netip.Prefix, error) {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -180,7 +180,7 @@ func (l *Lab) networkUp(ctx context.Context, h Host) error {
 	return nil
 }
 
-// addressing is what a host's network has of one family, the i-th.
+// addressing returns what a host's network has of one family, the i-th.
 func (l *Lab) addressing(h Host, i int) []string {
 	machine, nameServer := l.addresses(machineOctet)[i], l.addresses(nameServerOctet)[i]
 	lines := []string{

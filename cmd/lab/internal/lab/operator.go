@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// Kubeconfig answers the administrator's kubeconfig of a control plane, changed
+// Kubeconfig returns the administrator's kubeconfig of a control plane, changed
 // so that it works on this machine, where nobody knows the endpoint's name.
 func (l *Lab) Kubeconfig(ctx context.Context, host string) ([]byte, error) {
 	text, err := l.Exec(ctx, host, "cat", "/etc/kubernetes/admin.conf")

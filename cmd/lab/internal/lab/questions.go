@@ -13,7 +13,7 @@ type question struct {
 	clean func(line string) string // empty leaves the line out
 }
 
-// questions answers what to ask a host. Lines lose what says nothing about the
+// questions returns what to ask a host. Lines lose what says nothing about the
 // host: numbers of links, counters, remaining lifetimes. They are sorted later,
 // so each must say by itself where it belongs.
 func questions() []question {

@@ -21,7 +21,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
-// users are the accounts of every host that accept the lab's key: root, one
+// users returns the accounts of every host that accept the lab's key: root, one
 // with sudo for nothing, one with sudo by password, one without sudo.
 func users() []string { return []string{"root", "ubuntu", "carol", "dave"} }
 
@@ -211,7 +211,7 @@ func (l *Lab) hostsFile() string {
 	return b.String()
 }
 
-// networkConfig is the pod network: a bridge per host, and routes between the
+// networkConfig returns the pod network: a bridge per host, and routes between the
 // hosts. Nothing is masqueraded, so that pods see each other's addresses.
 func networkConfig(h Host) string {
 	var ranges, routes []string
@@ -299,7 +299,7 @@ func (l *Lab) seedFile(h Host, name, text string, mode os.FileMode) error {
 	return os.Chmod(file, mode) // whatever the umask
 }
 
-// randomUUID answers a random (version 4) UUID.
+// randomUUID returns a random (version 4) UUID.
 func randomUUID() string {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails

@@ -62,7 +62,7 @@ func commandError(cmd *exec.Cmd, err error, out string) error {
 	return fmt.Errorf("cannot run %s: %w:\n%s", line, err, out)
 }
 
-// Tail answers the last n lines of a text that are not blank.
+// Tail returns the last n lines of a text that are not blank.
 func Tail(text string, n int) string {
 	var lines []string
 	for line := range strings.Lines(text) {

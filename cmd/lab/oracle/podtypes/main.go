@@ -87,7 +87,7 @@ func hashes(node, dir string) {
 	}
 }
 
-// podHash is what the kubelet's pkg/kubelet/config makes of a file.
+// podHash returns what the kubelet's pkg/kubelet/config makes of a file.
 func podHash(content []byte, node, path string) string {
 	json, err := utilyaml.ToJSON(content)
 	if err != nil {

@@ -46,7 +46,7 @@ func (f *Front) Redirect(status int, to string, methods ...string) {
 	f.status, f.to, f.methods = status, to, methods
 }
 
-// Seen are the requests up to now, as METHOD PATH, and whether credentials came with them.
+// Seen returns the requests up to now, as METHOD PATH, and whether credentials came with them.
 func (f *Front) Seen() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -92,7 +92,7 @@ func (s *Server) Lockless() {
 	s.lockless = true
 }
 
-// State is what is kept; nil for nothing.
+// State returns what is kept; nil for nothing.
 func (s *Server) State() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,14 +106,14 @@ func (s *Server) Put(state []byte) {
 	s.state, s.serials = state, nil
 }
 
-// Holder is the ID of the lock; empty when nobody has it.
+// Holder returns the ID of the lock; empty when nobody has it.
 func (s *Server) Holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lockID
 }
 
-// Seen are the requests up to now, as METHOD ID.
+// Seen returns the requests up to now, as METHOD ID.
 func (s *Server) Seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,7 @@ func New(t *testing.T) *Server {
 	return s
 }
 
-// Kubeconfig is the path of one for this server, with a token.
+// Kubeconfig returns the path of one for this server, with a token.
 func (s *Server) Kubeconfig(t *testing.T, token string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -73,7 +73,7 @@ func (s *Server) Before(do func(method string)) {
 	s.before = do
 }
 
-// Object is what is kept at a path; nil when there is nothing.
+// Object returns what is kept at a path; nil when there is nothing.
 func (s *Server) Object(path string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Server) Put(path string, object []byte) {
 	s.objects[path] = object
 }
 
-// Created is how often an object was made anew at a path.
+// Created returns how often an object was made anew at a path.
 func (s *Server) Created(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +229,7 @@ func (s *Server) compare(path string, o object, resource schema.GroupResource, c
 	return nil
 }
 
-// invalid is what the server's validation says: names, labels, annotations, size of a Secret.
+// invalid returns what the server's validation says: names, labels, annotations, size of a Secret.
 func invalid(o object) field.ErrorList {
 	out := field.ErrorList{}
 	meta := field.NewPath("metadata")

@@ -31,12 +31,12 @@ type Server struct {
 	Dir string
 }
 
-// Connect is a connection string of its database postgres, or of another.
+// Connect returns a connection string of its database postgres, or of another.
 func (s Server) Connect(user, pass, database string) string {
 	return "host=" + s.Dir + " user=" + user + " password=" + pass + " dbname=" + database
 }
 
-// Settings are those of a configuration whose state is in this schema.
+// Settings returns those of a configuration whose state is in this schema.
 func (s Server) Settings(schema string) backend.Settings {
 	return backend.Settings{"conn_str": s.Connect(Superuser, Password, "postgres"), "schema_name": schema, "name": "prod"}
 }
