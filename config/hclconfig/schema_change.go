@@ -8,7 +8,7 @@ func conditionRows(condition, message string) []Attribute {
 	}
 }
 
-// lifecycleBlock returns that of clusters and nodes.
+// lifecycleBlock returns the lifecycle block of clusters and nodes.
 func lifecycleBlock(ignored string) *Block {
 	return &Block{
 		Name: "lifecycle", Doc: "What changes may do to it.",

@@ -18,7 +18,7 @@ type Span struct {
 	Known bool
 }
 
-// End returns when the step is over.
+// End returns the second at which the step is over.
 func (s Span) End() float64 { return s.Start + s.Seconds }
 
 // Timeline is when the steps of a plan run, or have run.
@@ -74,7 +74,7 @@ func Forecast(plan *planner.Plan, durations map[string]float64, parallelism int)
 	}
 }
 
-// Timeline returns when the steps of the run ran. Steps that never did are left out.
+// Timeline returns the times at which the steps of the run began and ended. Steps that never did are left out.
 func (o *Outcome) Timeline(plan *planner.Plan) Timeline {
 	ran := *plan
 	ran.Steps = nil

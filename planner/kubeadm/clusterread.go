@@ -154,7 +154,7 @@ func SharedKubeletConfig(in Input) (state.Value, error) {
 	return ReadDocument(o.Object, "kubelet"), err
 }
 
-// SharedProxyConfig returns that of kube-proxy.
+// SharedProxyConfig returns the configuration of kube-proxy.
 func SharedProxyConfig(in Input) (state.Value, error) {
 	o, err := in.view().proxyConfigMap()
 	return ReadDocument(o.Object, "config.conf"), err

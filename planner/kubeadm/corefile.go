@@ -26,7 +26,7 @@ func corefile(domain string) string {
 	)
 }
 
-// formerCorefile returns that of kubeadm before 1.32.
+// formerCorefile returns the Corefile of kubeadm before 1.32.
 func formerCorefile(domain string) string { return corefileOf(domain, "    cache 30") }
 
 func corefileOf(domain string, cache ...string) string {

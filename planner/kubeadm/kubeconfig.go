@@ -84,7 +84,7 @@ func (v *view) kubeletServer() string {
 	return v.sharedURL()
 }
 
-// BootstrapKubeconfig returns that of a joining node, with a token instead of a
+// BootstrapKubeconfig returns the kubeconfig of a joining node, with a token instead of a
 // certificate. Its context is named for the default cluster name whatever the
 // cluster is called: kubeadm names it before it knows.
 func BootstrapKubeconfig(in Input) Kubeconfig {

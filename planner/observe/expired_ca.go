@@ -43,7 +43,7 @@ func nodeWithLost(n *topology.Node, attrs state.Value, f state.FileReport) state
 	return state.Map(m)
 }
 
-// fleetWithLost returns that of the item's node.
+// fleetWithLost is nodeWithLost for the node of an item; without a node the attributes stay.
 func fleetWithLost(v *topology.Fleet, it *state.Item, attrs state.Value, f state.FileReport) state.Value {
 	if n := v.Find(it.Address.Target); n != nil {
 		return nodeWithLost(n, attrs, f)

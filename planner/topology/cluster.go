@@ -48,7 +48,7 @@ func (c *Cluster) Node(t state.Target) *Node { return c.ByTarget[t] }
 // PrimaryNode returns the control plane through which the cluster is spoken to, or nil.
 func (c *Cluster) PrimaryNode() *Node { return c.Node(c.Primary) }
 
-// Rotation returns that of the CA with the base path; nil when it is not rotated.
+// Rotation returns the rotation of the CA with the base path; nil when it is not rotated.
 func (c *Cluster) Rotation(base string) *CARotation {
 	for _, r := range c.Rotating {
 		if r.Base == base {

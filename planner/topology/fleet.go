@@ -107,7 +107,7 @@ func (v *Fleet) Report(t state.Target) *state.Report {
 	return v.Reports[t]
 }
 
-// PeerURL returns that of the etcd member on a node's host, as it is before the node is
+// PeerURL returns the peer URL of the etcd member on a node's host, as it is before the node is
 // replaced; empty when the node is not known.
 func (v *Fleet) PeerURL(t state.Target) string {
 	if c := v.ClusterOf(t); c != nil && c.Node(t) != nil && !v.Replaces(t) {

@@ -123,7 +123,7 @@ func resting(c *topology.Cluster) ([]*topology.Node, map[*topology.Node]time.Dur
 	return out, pauses
 }
 
-// letInAt returns when the node was let in with the version that it runs, and a pause
+// letInAt returns the time at which the node was let in with the version that it runs, and a pause
 // began, in RFC 3339 and UTC; empty when it was not.
 func letInAt(n *topology.Node) string {
 	at, version, _ := strings.Cut(n.Cluster.Report.Nodes[n.NodeName].Annotations[planner.LetInAnnotation], " ")

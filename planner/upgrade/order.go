@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// afterKubelets returns when every kubelet has its version: the addons come last.
+// afterKubelets returns the steps after which every kubelet has its version: the addons come last.
 func afterKubelets(c *topology.Cluster) []state.Address {
 	var needs []state.Address
 	for _, n := range c.Nodes {
@@ -60,7 +60,7 @@ func beforeTurn(n *topology.Node) []state.Address {
 	return needs
 }
 
-// workersBack returns when no worker is away any more.
+// workersBack returns the steps after which no worker is away any more.
 func workersBack(c *topology.Cluster) []state.Address {
 	var out []state.Address
 	for _, n := range c.Nodes {

@@ -157,7 +157,7 @@ func (w *Watch) credit() time.Duration {
 
 func (w *Watch) deadline() time.Time { return w.until.Add(w.credit()) }
 
-// next returns when there is something to be decided, if ever.
+// next returns the time at which there is something to decide, if ever.
 func (w *Watch) next() (time.Time, bool) {
 	var at time.Time
 	if w.pace.Silence > 0 {

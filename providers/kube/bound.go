@@ -92,7 +92,7 @@ func (b bound) precondition(namespace, name string) *metav1.Preconditions {
 	return &metav1.Preconditions{UID: &uid}
 }
 
-// settle returns that a pod is not found where a refusal concerns another one of its name:
+// settle answers that a pod is not found where a refusal concerns another one of its name:
 // the API server asks the budgets first, and compares the UID when it deletes.
 func (b bound) settle(ctx context.Context, namespace, name string, err error) error {
 	if !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) {

@@ -127,7 +127,7 @@ func awaitLeader(ctx context.Context, s *session, log func(string)) {
 	}
 }
 
-// pause returns that after an eviction that was not allowed; shorter where there is
+// pause returns the pause after an eviction that was not allowed; shorter where there is
 // little time at all.
 func pause(timeout time.Duration) time.Duration {
 	if timeout == 0 {

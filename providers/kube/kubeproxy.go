@@ -16,7 +16,7 @@ const proxyLabel, proxyName = "k8s-app", "kube-proxy"
 // ConfigMap's change: its sync period and the lifetime of its cache, each a minute.
 const configSync = 2 * time.Minute
 
-// dataWritten returns when the data of a ConfigMap was last written, zero if unknown.
+// dataWritten returns the time at which the data of a ConfigMap was last written; zero if unknown.
 // The API server keeps the time for each manager of fields.
 func dataWritten(fields []metav1.ManagedFieldsEntry) time.Time {
 	var last time.Time

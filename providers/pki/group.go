@@ -172,7 +172,7 @@ func (g *group) content(host providers.Host, path string) ([]byte, bool) {
 	return s.Reveal(), ok
 }
 
-// algorithm returns that of the key which a job needs; ok is false when it needs none.
+// algorithm returns the algorithm of the key that a job needs; ok is false when it needs none.
 func (g *group) algorithm(j *job) (name string, ok bool) {
 	name, ok = needsKey(j.Operation)
 	switch op := j.Operation.(type) {

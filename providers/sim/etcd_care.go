@@ -50,7 +50,7 @@ func (c *cluster) compact() {
 	c.History, c.Since = 0, time.Time{}
 }
 
-// etcdVersion returns that of a member's image.
+// etcdVersion returns the version in a member's image.
 func (w *World) etcdVersion(mb *member) string {
 	m := w.d.Hosts[mb.Host]
 	if m == nil {

@@ -19,7 +19,7 @@ func (o *Own) Set(id string) {
 	o.id = id
 }
 
-// ID returns that of the run, or empty.
+// ID returns the ID of the run, or "".
 func (o *Own) ID() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

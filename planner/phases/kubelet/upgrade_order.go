@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// AfterControlPlanes returns when every control plane has the new version. Where the endpoint
+// AfterControlPlanes returns the steps after which every control plane has the new version. Where the endpoint
 // moves while only kubelets take another version, the configuration in the cluster
 // is written when the kubelets have turned.
 func AfterControlPlanes(c *topology.Cluster) []state.Address {

@@ -226,7 +226,7 @@ func foundCAs(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	return ops
 }
 
-// Algorithm returns that of new keys.
+// Algorithm returns the algorithm of new keys.
 func Algorithm(n *topology.Node) string { return kubeadm.ServiceAccountKeys(n.Input()).Algorithm }
 
 // Touches reports whether a change concerns the file pair with this base path.

@@ -23,7 +23,7 @@ import (
 // EndpointMoved is the waypoint at which the old name goes.
 const EndpointMoved = "endpoint-moved"
 
-// sharedAddress returns that as HOST:PORT: control_plane_endpoint, or the address of the only
+// sharedAddress returns the shared address as HOST:PORT: control_plane_endpoint, or the address of the only
 // control plane.
 func sharedAddress(c *topology.Cluster) string {
 	return strings.TrimPrefix(pki.SharedURL(c), "https://")

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// RestartWindow returns when a phase restarts something here. Newcomers join first: they
+// RestartWindow returns the place in the plan of a phase that restarts something here. Newcomers join first: they
 // have the new settings from the start, and serve while the others restart. In an
 // upgrade they cannot, since no kubelet may be newer than an API server. They do
 // not either where the endpoint moves, since they join by the new one, and where

@@ -187,13 +187,13 @@ func Step(w *topology.Waypoint, t state.Target, phase string) state.Address {
 	return id
 }
 
-// Done returns when a control plane has the waypoint's version, and one that failed
+// Done returns the steps after which a control plane has the waypoint's version, and one that failed
 // before is proved to run.
 func Done(w *topology.Waypoint, n *topology.Node) []state.Address {
 	return []state.Address{Step(w, n.Target, topology.EtcdPhase), Step(w, n.Target, topology.ControlPlanePhase), Step(w, n.Target, topology.WaitControlPlanePhase)}
 }
 
-// DoneAll returns when all control planes have it.
+// DoneAll returns the steps after which all control planes have it.
 func DoneAll(w *topology.Waypoint) []state.Address {
 	var out []state.Address
 	for _, n := range Cluster(w).ControlPlanes() {
@@ -211,7 +211,7 @@ func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
 	return out
 }
 
-// afterWaypoints returns when all control planes have the last version on the way.
+// afterWaypoints returns the steps after which all control planes have the last version on the way.
 func afterWaypoints(c *topology.Cluster) []state.Address {
 	if len(c.Up.Way) == 0 {
 		return nil

@@ -107,7 +107,7 @@ func Start(t *testing.T) Server {
 	return Server{dir}
 }
 
-// serve returns when the server says that it answers.
+// serve waits until the server says that it answers.
 func serve(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	log, err := c.StderrPipe()
