@@ -58,10 +58,10 @@ func (i Import) Host() string {
 	return u.Hostname()
 }
 
-// Covers reports whether the removal speaks of the target.
+// Covers reports whether the removal refers to the target.
 func (r Removal) Covers(t state.Target) bool { return Covers(r.From, t) }
 
-// Covers reports whether an address speaks of a target: the target itself, or with a
+// Covers reports whether an address refers to a target: the target itself, or with a
 // node block's name alone each of its nodes.
 func Covers(address, t state.Target) bool {
 	return address == t || !address.Keyed && address.Type == t.Type && address.Name == t.Name && t.Type == state.TypeNode
@@ -292,8 +292,8 @@ func (c *Config) move(out *diag.Diagnostics, m Move) {
 	}
 }
 
-// StillDeclared refuses the move of what a block speaks of. Of single names the
-// configuration tells that; of a whole block, the keys that the state has.
+// StillDeclared refuses the move of what a block refers to. Of single names the
+// configuration shows that; of a whole block, the keys that the state has.
 func StillDeclared(from, to state.Target) *diag.Diagnostic {
 	return diag.Errorf("Moved object still exists", "This says that %s is %s by now, but %s is still declared. "+
 		"Remove its block or its key, or this moved block.", from, to, from)
@@ -347,7 +347,7 @@ func (c *Config) removal(out *diag.Diagnostics, r Removal) {
 	}
 }
 
-// declared reports whether the configuration has what the address speaks of. An
+// declared reports whether the configuration has what the address refers to. An
 // address without key is also that of a single node, so that a block may begin
 // or cease to have keys.
 func (c *Config) declared(t state.Target) bool {

@@ -202,7 +202,7 @@ func TestSkipPhases(t *testing.T) {
 }
 
 // TestWhyPhasesStay: why each phase is in every plan, and what to write instead, as it
-// is said. UPDATE=1 writes it anew.
+// is said. UPDATE=1 rewrites it.
 func TestWhyPhasesStay(t *testing.T) {
 	t.Parallel()
 	var names []string

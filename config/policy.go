@@ -61,7 +61,7 @@ type Freeze struct {
 	Source state.Source
 }
 
-// Matches reports whether a pattern speaks of an address. In a pattern * stands for any
+// Matches reports whether a pattern refers to an address. In a pattern * stands for any
 // characters, and everything else for itself; a node block's name alone is each of
 // its nodes, as it is everywhere.
 func Matches(pattern string, t state.Target) bool {

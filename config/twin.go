@@ -366,7 +366,7 @@ func (t *twins) secret(o state.Value) state.Value {
 	return state.Map(m)
 }
 
-// fixed are keys whose values say which element of a list is spoken of.
+// fixed are keys whose values say which element of a list is referred to.
 var fixed = []string{"name", "$patch", "apiVersion", "kind"}
 
 // all replaces every leaf of a value.

@@ -146,7 +146,7 @@ func (c checker) caKey(path string, text []byte, cert *x509.Certificate) {
 	}
 }
 
-// pathHint speaks of a text that looks like the path of a file.
+// pathHint refers to a text that looks like the path of a file.
 func pathHint(text, example string) string {
 	if strings.Contains(text, "\n") || strings.Contains(text, "-----") {
 		return ""

@@ -14,7 +14,7 @@ const (
 )
 
 // SetAccess gives a regular file that is there mode and owner. What is in it stays, so
-// that nobody has to read it anew. Done when the file has them.
+// that nobody has to read it again. Done when the file has them.
 type SetAccess struct {
 	Path  string `json:"path"`
 	Mode  string `json:"mode"`

@@ -103,7 +103,7 @@ type Options struct {
 	SkipPhases []string
 }
 
-// Selects reports whether a plan restricted in this way speaks of the step with the
+// Selects reports whether a plan restricted in this way refers to the step with the
 // address, even where no other step needs it.
 func (o Options) Selects(step state.Address) bool {
 	matches := func(s Selector) bool { return s.Matches(step) }
@@ -393,7 +393,7 @@ func markOutside(changes, drift []Change) {
 // count gives each resource the action that its steps amount to and drops
 // those of which nothing is left. What is to be deleted is changed alone where the
 // last step of that is left out. What is to be forgotten has no step: it is where the
-// options speak of it.
+// options refer to it.
 func count(d Draft, p *Plan, o Options) []ResourceChange {
 	touched, stays := map[state.Target]bool{}, map[state.Target]bool{}
 	for _, s := range d.Steps {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFirstEnds is about what ends first of what stays as it is, in each cluster:
-// not what the plan issues anew, what a kubelet renews in time, or what nobody
+// not what the plan reissues, what a kubelet renews in time, or what nobody
 // verifies. Hours do not tell which is first.
 func TestFirstEnds(t *testing.T) {
 	t.Parallel()

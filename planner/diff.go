@@ -18,12 +18,12 @@ const (
 	ReasonDue          = "renewal due"
 )
 
-// RenewalDue is the attribute of a certificate or kubeconfig that tells that it
+// RenewalDue is the attribute of a certificate or kubeconfig that reports whether it
 // ends soon. Time alone changes it: that is no drift, nobody did it.
 const RenewalDue = "renewal_due"
 
 // CASerial is the attribute of a kubeconfig, and of cluster-info, that tells which
-// certificate of the operator's CA they trust: it may be issued anew for the same key.
+// certificate of the operator's CA they trust: it may be reissued for the same key.
 const CASerial = "ca_serial"
 
 // StaleFiles is the attribute of a static pod that runs as it was before these
@@ -40,7 +40,7 @@ const LeftRules = "left_rules"
 func NeverWanted(path string) bool { return path == StaleFiles || path == LeftRules }
 
 // OnlyRereads reports whether nothing of an item changes but that who uses it reads
-// anew what is there.
+// again what is there.
 func (c Change) OnlyRereads() bool {
 	return len(c.Attributes) > 0 && !slices.ContainsFunc(c.Attributes, func(a AttributeChange) bool { return a.Path != StaleFiles })
 }

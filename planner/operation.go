@@ -9,13 +9,13 @@ import (
 // Operation is one effect. The set is closed: phases choose among these types,
 // providers perform them, the simulator performs the same ones, and a plan
 // holds them as data. Each says how it is told to be already done, or is done
-// anew each time; none holds a secret.
+// again each time; none holds a secret.
 type Operation interface {
 	// Op is the name in JSON: write_file, apply_object …
 	Op() string
 	// Summary is one line for the progress display, without the target.
 	Summary() string
-	// DoneWhen is how its performer tells that there is nothing to do, as a clause
+	// DoneWhen is how its performer detects that there is nothing to do, as a clause
 	// about its fields; DoneNever where it does not ask.
 	DoneWhen() string
 }

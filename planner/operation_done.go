@@ -291,7 +291,7 @@ func swapDone(o Swap) string {
 	return done
 }
 
-// markDone: a run writes down its own token, so that the next one writes anew.
+// markDone: a run writes down its own token, so that the next one writes again.
 func markDone(o Mark) string {
 	switch {
 	case o.Remove:

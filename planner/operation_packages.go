@@ -13,7 +13,7 @@ type (
 		// Manager is apt or dnf.
 		Manager string `json:"manager"`
 		// Repository is the file on the host that names where Kubernetes' packages
-		// are: what that repository has is read anew before.
+		// are: what that repository has is reread before.
 		Repository string    `json:"repository"`
 		List       []Package `json:"packages"`
 		Remove     bool      `json:"remove,omitempty"`

@@ -2,7 +2,7 @@ package planner
 
 import "time"
 
-// RestartPods has a DaemonSet or Deployment start its pods anew, as kubectl
+// RestartPods has a DaemonSet or Deployment start its pods again, as kubectl
 // rollout restart does, and waits until all of them run. It is done when all of its
 // pods carry the mark and run, and when there is no such object.
 type RestartPods struct {

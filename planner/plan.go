@@ -33,7 +33,7 @@ const (
 	CostObject Cost = "object"
 	// CostRestart: a component that runs on the node is restarted.
 	CostRestart Cost = "restart"
-	// CostReplace: the node leaves, and joins anew.
+	// CostReplace: the node leaves, and rejoins.
 	CostReplace Cost = "node-replace"
 )
 
@@ -59,7 +59,7 @@ func (a AttributeChange) Touches(path string) bool {
 }
 
 // SharedSetting is the name in Change.Shown that tells of what was changed on a node, and
-// taken away there, that a block of its cluster speaks of it.
+// taken away there, that a block of its cluster refers to it.
 const SharedSetting = "shared_setting"
 
 // Change is what happens to one item, computed from desired and observed.
@@ -230,7 +230,7 @@ type Plan struct {
 	AcceptNewHost     []string `json:"accept_new_host,omitempty"`
 	ForgetUnreachable []string `json:"forget_unreachable,omitempty"`
 	// Drift is what changed outside since the last apply; reported, and put
-	// right by Changes where configuration speaks of it.
+	// right by Changes where configuration refers to it.
 	Drift []Change `json:"drift,omitempty"`
 	// CutShort are the addresses of nodes, and of steps on them, of which a refresh-only
 	// plan does not tell what changed outside: an apply that was cut short has left them
@@ -289,7 +289,7 @@ func (r ResourceChange) endsCluster() bool {
 	return r.Target.Type == state.TypeCluster && r.Action == Delete && !r.Partly
 }
 
-// Restricted reports that the plan speaks of a part of the configuration only.
+// Restricted reports that the plan refers to a part of the configuration only.
 func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.Excluded)+len(p.SkippedPhases) > 0 }
 
 // Counts returns the numbers of Terraform's summary sentence: each cluster, node

@@ -27,7 +27,7 @@ type API interface {
 	// expect the node is read, and patched only when that finds no fault with it
 	// and nobody has changed it in between, which is ErrUnavailable.
 	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
-	// Restart marks the pods of a DaemonSet so that they start anew. It is
+	// Restart marks the pods of a DaemonSet so that they restart. It is
 	// ErrUnavailable as long as not all of them have.
 	Restart(ctx context.Context, op planner.RestartPods) error
 	// Cordon makes a node unschedulable, or schedulable again.

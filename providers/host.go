@@ -75,7 +75,7 @@ type Batch struct {
 type Artifact struct {
 	// Size is in bytes; as many are sent.
 	Size int64
-	// Open begins to read it, anew each time.
+	// Open begins to read it, again each time.
 	Open func() (io.ReadCloser, error)
 }
 

@@ -35,7 +35,7 @@ var ErrNotFound = errors.New("not found")
 // available, because each of those looks before it acts.
 type Performer struct {
 	// Host is the connected host of a node: the same one as long as its connection
-	// lives. What goes through another one is opened anew.
+	// lives. What goes through another one is reopened.
 	Host func(ctx context.Context, t state.Target) (Host, error)
 	// Seat is how a control plane is reached.
 	Seat func(t state.Target) (Seat, error)
@@ -387,8 +387,8 @@ func (w *work) masked(err error) error {
 	return err
 }
 
-// opened is a connection that is made once, when it is first needed, and anew when the
-// host that it goes through has been connected anew.
+// opened is a connection that is made once, when it is first needed, and again when the
+// host that it goes through has been connected again.
 type opened[T interface{ Close() error }] struct {
 	mu    sync.Mutex
 	ready bool

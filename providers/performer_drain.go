@@ -82,7 +82,7 @@ func Blocked(op planner.Drain, left []StillThere) error {
 }
 
 // WhyTerminating says of a pod that was deleted by when it was to be gone. The API
-// tells that time, and not when it was deleted: the pod's grace period is in it.
+// reports that time, and not when it was deleted: the pod's grace period is in it.
 func WhyTerminating(goneBy time.Time) string {
 	return "it terminates still, and was to be gone by " + goneBy.UTC().Format(time.RFC3339)
 }

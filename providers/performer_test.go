@@ -395,7 +395,7 @@ func TestPromoteMember(t *testing.T) {
 	}
 }
 
-// TestQuorumLostWhileTried: each attempt to add or promote a member looks at etcd anew,
+// TestQuorumLostWhileTried: each attempt to add or promote a member looks at etcd again,
 // since a member may have gone down meanwhile.
 func TestQuorumLostWhileTried(t *testing.T) {
 	t.Parallel()
@@ -528,7 +528,7 @@ func TestConnections(t *testing.T) {
 	s.expect(t, "API through "+cp1Name+" at cp1:6443", "apply ", "apply ", "apply ", "apply ", "API closed")
 }
 
-// A connection is opened anew once what it was opened with is written anew.
+// A connection is reopened once what it was opened with is rewritten.
 func TestForgottenConnection(t *testing.T) {
 	t.Parallel()
 	s := newScene()

@@ -41,7 +41,7 @@ func (w *work) lookRootCA(ctx context.Context, a API, op planner.Wait) error {
 	return nil
 }
 
-// forget has connections through a node opened anew when they are next needed,
+// forget has connections through a node reopened when they are next needed,
 // after files were written by which they know the cluster and are known to it.
 // Whoever uses one at the moment goes on; it is closed with the others.
 func (p *Performer) forget(t state.Target, ops []planner.Operation) {

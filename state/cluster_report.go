@@ -30,7 +30,7 @@ type ClusterQuery struct {
 	// Etcd asks for the members of stacked etcd.
 	Etcd bool
 	// PodsOn are nodes of which it is asked what a drain would evict, which
-	// PodDisruptionBudgets speak of it, and which volumes they alone have.
+	// PodDisruptionBudgets refer to it, and which volumes they alone have.
 	PodsOn []string
 	// Kubelet is the version that kubelets are to have, without v: the same is
 	// asked of nodes with another one, which may have to be emptied. Empty for any.
@@ -97,7 +97,7 @@ type ClusterReport struct {
 	// Claims are bound ones whose volume one of the nodes asked for alone has, and that
 	// none of Pods uses now, in order of namespace and name.
 	Claims []ClaimReport
-	// TokenSecrets are those asked for, by namespace and name; TokensSeen tells that
+	// TokenSecrets are those asked for, by namespace and name; TokensSeen reports whether
 	// they were, and that these are all.
 	TokenSecrets []TokenSecret
 	TokensSeen   bool
@@ -192,7 +192,7 @@ type StaticPodReport struct {
 // Stale reports whether the status is of a pod of an older manifest: the API shows the
 // new hash while the old container still stops. That the container is older than the
 // moment when the manifest was seen does not tell so alone: a kubelet that was
-// restarted sees manifests anew, and goes on with the containers.
+// restarted sees manifests again, and goes on with the containers.
 func (r *StaticPodReport) Stale() bool {
 	seen := r.Seen.Truncate(time.Second) // the other two have no parts of seconds
 	return r.Started.Before(seen) && r.Acknowledged.Before(seen)

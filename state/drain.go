@@ -30,7 +30,7 @@ type PodReport struct {
 }
 
 // Toleration lets a pod run on nodes that have a taint. An empty key is any, and so is an
-// empty effect. Any tells that the value may be any.
+// empty effect. Any reports whether the value may be any.
 type Toleration struct {
 	Key    string `json:"key,omitempty"`
 	Value  string `json:"value,omitempty"`

@@ -35,7 +35,7 @@ type Entry struct {
 	Serial int64 `json:"serial,omitempty"`
 	// Plan is the plan's digest.
 	Plan string `json:"plan,omitempty"`
-	// Resumes is the run whose plan this one goes on with; Partial tells that it has to
+	// Resumes is the run whose plan this one goes on with; Partial reports whether it has to
 	// leave a part of that for yet another one.
 	Resumes string `json:"resumes,omitempty"`
 	Partial bool   `json:"partial,omitempty"`
@@ -43,7 +43,7 @@ type Entry struct {
 	Steps   int    `json:"steps,omitempty"`
 	// Step is the ID of a step.
 	Step string `json:"step,omitempty"`
-	// Op is the index of the first operation spoken of; nil for the whole step.
+	// Op is the index of the first operation referred to; nil for the whole step.
 	Op *int `json:"op,omitempty"`
 	// Count is the number of operations that travel together; 0 stands for one.
 	Count int `json:"count,omitempty"`

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Which paths on a host may be spoken of, and which may go. The rule stands here because
+// Which paths on a host may be referred to, and which may go. The rule stands here because
 // two have to agree on it: who checks a configuration, and who acts on hosts. A path that
 // only the latter refuses makes a cluster that nobody can destroy.
 

@@ -305,7 +305,7 @@ func SplitPath(path string) []string {
 	return keys
 }
 
-// nextKey takes the first key off a path; ok tells that there is one.
+// nextKey takes the first key off a path; ok reports whether there is one.
 func nextKey(path string) (key, rest string, ok bool) {
 	path = strings.TrimLeft(path, ".")
 	if path == "" {

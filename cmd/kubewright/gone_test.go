@@ -12,7 +12,7 @@ import (
 )
 
 // TestStateGoneMeanwhile: a state file that somebody removes while an apply runs is not
-// made anew of what that run alone has done. All of it is kept aside, and good to be put
+// rebuilt from what that run alone has done. All of it is kept aside, and good to be put
 // back.
 func TestStateGoneMeanwhile(t *testing.T) {
 	t.Parallel()

@@ -93,7 +93,7 @@ func TestColour(t *testing.T) {
 }
 
 // TestDrawnAnew: only a terminal that can move its cursor, and on which no log is
-// written in between, has parts that are drawn anew.
+// written in between, has parts that are redrawn.
 func TestDrawnAnew(t *testing.T) {
 	t.Parallel()
 	from := changedFolder(t)

@@ -33,7 +33,7 @@ func runHeld() {
 	})))
 }
 
-// model is what a terminal shows that folds long lines, and folds them anew when
+// model is what a terminal shows that folds long lines, and folds them again when
 // its width changes. All rows that have scrolled away are kept.
 type model struct {
 	mu            sync.Mutex
@@ -141,7 +141,7 @@ func (m *model) put(r rune) {
 	m.column++
 }
 
-// resize folds everything anew. The cursor is at the beginning of a row of its own.
+// resize folds everything again. The cursor is at the beginning of a row of its own.
 func (m *model) resize(width, height int) {
 	old, at := m.rows, m.row
 	m.width, m.height = width, height

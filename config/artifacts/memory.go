@@ -13,7 +13,7 @@ import (
 )
 
 // Memory remembers what files of artifacts held, by their size and time of
-// change, so that a folder of some hundred megabytes is not read anew for every
+// change, so that a folder of some hundred megabytes is not reread for every
 // plan. It is a help and no truth: what is sent to a host is summed again. The
 // zero Memory remembers nothing.
 type Memory struct {
@@ -28,7 +28,7 @@ type Memory struct {
 
 // remembered is what a file was found to hold, and when it was last changed.
 type remembered struct {
-	// Format is that of Artifact: what was remembered in another is read anew.
+	// Format is that of Artifact: what was remembered in another is reread.
 	Format   int             `json:"format"`
 	Size     int64           `json:"size"`
 	Changed  time.Time       `json:"changed"`
@@ -51,7 +51,7 @@ func (m *Memory) load() {
 	}
 	m.read, m.known = true, map[string]remembered{}
 	if content, err := safefile.Read(m.File, maxMemory); err == nil && json.Unmarshal(content, &m.known) != nil {
-		m.known = map[string]remembered{} // somebody else's, or half of it: it is made anew
+		m.known = map[string]remembered{} // somebody else's, or half of it: it is recreated
 	}
 }
 

@@ -42,7 +42,7 @@ var folders = regexp.MustCompile(`^` + architecture + `/`)
 type named struct {
 	config.Artifact
 	unpacked func(member string) bool
-	// contrary reports whether folder and name speak of two architectures.
+	// contrary reports whether folder and name refer to two architectures.
 	contrary bool
 }
 

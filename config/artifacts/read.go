@@ -122,7 +122,7 @@ func (r *reader) readSums(names []string) bool {
 	return true
 }
 
-// sumAll returns the command that writes the sums anew, those of linked files as well.
+// sumAll returns the command that writes the sums again, those of linked files as well.
 func (r *reader) sumAll() string {
 	home, dir := "", r.name
 	if rest, ok := strings.CutPrefix(dir, "~/"); ok {

@@ -8,7 +8,7 @@
 // Evaluation is per attribute and on demand. A block of the files becomes a
 // block of thunks, one per attribute; a thunk evaluates its expression when
 // something asks for its value, and asks for the values that the expression
-// names. So clusters may speak of nodes and nodes of clusters, as long as no
+// names. So clusters may refer to nodes and nodes of clusters, as long as no
 // attribute depends on itself; that is reported with the whole path.
 //
 // Where an expression names a collection as a whole, as in

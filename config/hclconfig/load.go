@@ -35,7 +35,7 @@ type Options struct {
 	// Destroy reports whether nothing of the configuration is to be left: what it has to
 	// fulfil to be made is not asked.
 	Destroy bool
-	// Generate reports whether clusters which import blocks speak of need no block: it is
+	// Generate reports whether clusters which import blocks refer to need no block: it is
 	// going to be written.
 	Generate bool
 	// ReadFile reads a file of -var-file; os.ReadFile when nil.

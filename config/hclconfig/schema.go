@@ -17,7 +17,7 @@ const (
 	CostObject Cost = "object"
 	// CostRestart restarts a component on each node that is concerned.
 	CostRestart Cost = "restart"
-	// CostNodeReplace takes the node out and joins it anew.
+	// CostNodeReplace takes the node out and joins it again.
 	CostNodeReplace Cost = "node-replace"
 	// CostImmutable cannot change while the cluster lives.
 	CostImmutable Cost = "immutable"

@@ -26,7 +26,7 @@ type operation struct {
 type commandLine struct {
 	words      []string
 	operations []operation
-	// own tells that a word is one host's alone.
+	// own reports whether a word is one host's alone.
 	own func(word string) bool
 }
 

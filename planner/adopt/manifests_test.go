@@ -167,7 +167,7 @@ func TestReadsOwnAddresses(t *testing.T) {
 	}
 }
 
-// TestOwnPatchesStay: what one control plane has that speaks of itself is its own, also
+// TestOwnPatchesStay: what one control plane has that refers to itself is its own, also
 // while it is the only one: others that come have their own names and addresses. What
 // does not is the cluster's.
 func TestOwnPatchesStay(t *testing.T) {

@@ -241,7 +241,7 @@ func (r *reader) hoist() {
 	}
 }
 
-// owns reports whether a text speaks of one control plane by its name, or by an address of
+// owns reports whether a text refers to one control plane by its name, or by an address of
 // its own: what it says is nothing for others, and none for those that come.
 func (p plane) owns(text string) bool {
 	return slices.ContainsFunc(slices.Concat([]string{p.host.Name}, p.host.Addresses, p.host.Node.InternalIPs), func(word string) bool {

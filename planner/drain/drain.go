@@ -90,7 +90,7 @@ func Named(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport
 	return strings.Join(names, ", ")
 }
 
-// matters reports whether a pod does not just start anew elsewhere: something is lost with
+// matters reports whether a pod does not just restart elsewhere: something is lost with
 // it, or the drain has to wait for it.
 func matters(c *topology.Cluster, p state.PodReport) bool {
 	return !p.Finished && (p.Controller == "" || p.EmptyDir) || overdue(p, c.Fleet.ObservedAt) ||
@@ -207,7 +207,7 @@ func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 }
 
 // drainBlocker is what to do about one reason why a node cannot be drained, and the pods
-// or claims that it speaks of.
+// or claims that it refers to.
 type drainBlocker struct {
 	todo string
 	of   []string
@@ -216,7 +216,7 @@ type drainBlocker struct {
 // drainBlockers are by the reason.
 type drainBlockers map[string]*drainBlocker
 
-// note adds what one of them speaks of.
+// note adds what one of them refers to.
 func (o drainBlockers) note(why, todo string, of fmt.Stringer, what string) {
 	if o[why] == nil {
 		o[why] = &drainBlocker{todo: todo}

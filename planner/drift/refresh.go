@@ -35,7 +35,7 @@ func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Sn
 	return topology.Result{Plan: &header, Desired: desired, Observed: observed, Open: open}
 }
 
-// say adds to what was changed outside where the configuration speaks of it, and of a
+// say adds to what was changed outside where the configuration refers to it, and of a
 // node whose taints can be said only all at once which it has by now.
 func say(v *topology.Fleet, c *planner.Change, desired, observed *state.Snapshot) {
 	want, have := desired.Find(c.Address), observed.Find(c.Address)
@@ -77,7 +77,7 @@ func says(n *topology.Node, at state.Source) bool {
 func ofTaints(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }
 
 // taintsLeft returns those of the taints that are wanted of a node which it has, with the
-// values that they have. whole tells that only all of them together can be written: the
+// values that they have. whole reports whether only all of them together can be written: the
 // configuration has them as one list, or what is left of them is none, which on a control
 // plane has to be said.
 func taintsLeft(n *topology.Node, want, have *state.Item) (left state.Value, whole bool) {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// A saved plan that was cut short goes on where it stopped: it is made anew of what
+// A saved plan that was cut short goes on where it stopped: it is rebuilt from what
 // is there, and has to be the rest of the one that was saved. The steps that were begun
 // are known from the journal. What they may have changed is told apart here from what
 // nobody but somebody else can have changed, and so is what was asked for once and must

@@ -113,7 +113,7 @@ func DataLeftBehind(c *topology.Cluster) *diag.Diagnostic {
 	return nil
 }
 
-// InRestore reports whether the cluster's etcd is being made anew of a snapshot, and that
+// InRestore reports whether the cluster's etcd is being restored from a snapshot, and that
 // this was cut short.
 func InRestore(c *topology.Cluster) bool {
 	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report != nil && HoldsRestored(n, RestoredFrom(n)) })

@@ -16,10 +16,10 @@ import (
 // run, on a host that holds no data of it: a reinstalled host, or another one
 // at its address. A member that comes back without what it has promised to
 // remember can make the others lose acknowledged writes, so it has to be
-// removed before the host joins anew (etcd: runtime reconfiguration).
+// removed before the host rejoins (etcd: runtime reconfiguration).
 func LostMembers(c *topology.Cluster) diag.Diagnostics {
 	if c.Etcd.External != nil || c.Founding || InRestore(c) || c.Primary.IsZero() && !staticpod.MembersKnown(c) {
-		return nil // where there is no primary, the cluster as a whole is spoken of
+		return nil // where there is no primary, the cluster as a whole is referred to
 	}
 	var lost []*topology.Node
 	for _, n := range c.ControlPlanes() {
@@ -135,7 +135,7 @@ func EtcdOfBefore(c *topology.Cluster) string {
 	return was
 }
 
-// refuseFoundedAgain speaks of a host that holds what the cluster knew, while an
+// refuseFoundedAgain reports a host that holds what the cluster knew, while an
 // etcd answers that has nothing of it: that data may be the last of its kind.
 func refuseFoundedAgain(n *topology.Node, was string) *diag.Diagnostic {
 	var founders []string

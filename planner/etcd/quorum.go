@@ -13,7 +13,7 @@ import (
 // QuorumHeld refuses a plan with a step that its gate would refuse, by what is known
 // before anything has changed: it restarts a member of etcd while another one is down
 // that nothing in the plan brings back before. Acts of membership are walked through
-// (walk), and checkPairs speaks of two members.
+// (walk), and checkPairs refers to two members.
 func QuorumHeld(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {

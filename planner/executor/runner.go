@@ -83,7 +83,7 @@ const (
 // OpEvent is what a Runner reports of the step it runs.
 type OpEvent struct {
 	Kind OpKind
-	// Op is the index of the first operation spoken of; Count is how many
+	// Op is the index of the first operation referred to; Count is how many
 	// travel together, 0 for one.
 	Op, Count int
 	// Text is the line of OpLog or OpOutput. It holds no secret and no control characters.

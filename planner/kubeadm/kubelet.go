@@ -211,7 +211,7 @@ func KubeletHealthz(attributes state.Value) (address string, port int) {
 }
 
 // Healthz returns the health check that wait-control-plane makes of a component;
-// insecure tells that its certificate is self-signed. As kubeadm does, the
+// insecure reports whether its certificate is self-signed. As kubeadm does, the
 // address and port are read back from the flags that the component runs with:
 // attributes are those of its manifest. Of etcd, which kubeadm asks otherwise, it
 // is that of the pod's readiness probe.

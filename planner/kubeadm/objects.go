@@ -22,7 +22,7 @@ type Object struct {
 	// Initial lists paths that matter only while the object is made: a
 	// Deployment's replicas, which somebody may scale.
 	Initial []string
-	// Outdated tells that the value of such a path is what kubeadm wrote there in
+	// Outdated reports whether the value of such a path is what kubeadm wrote there in
 	// an earlier release: an upgrade replaces it. Nil where no release differs.
 	Outdated func(path, value string) bool
 }
@@ -192,7 +192,7 @@ func reader(phase, namespace, name, resource, resourceName string, subjects ...o
 }
 
 // hashAnnotation marks a component's configuration that kubeadm generated, so
-// that it may be generated anew; one that the user gave carries none.
+// that it may be generated again; one that the user gave carries none.
 func hashAnnotation(data map[string]string) object {
 	h := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -205,7 +205,7 @@ func (v *view) patchPod(pod corev1.Pod) (corev1.Pod, error) {
 		}
 	}
 	if len(pod.Spec.Containers) > 0 {
-		// Behind the patches, which may speak of places in the command, and of values.
+		// Behind the patches, which may refer to places in the command, and of values.
 		command := &pod.Spec.Containers[0].Command
 		*command = keep(*command, v.kept[name])
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// EtcdRestore is a snapshot that a cluster's etcd is to be made of anew.
+// EtcdRestore is a snapshot that a cluster's etcd is to be made of again.
 type EtcdRestore struct {
 	// Cluster is the label of the cluster.
 	Cluster string
@@ -41,7 +41,7 @@ const (
 	RestoreDone  = "done"
 )
 
-// Restore plans to make a cluster's etcd anew of a snapshot: everywhere the API
+// Restore plans to make a cluster's etcd again of a snapshot: everywhere the API
 // servers and what is left of etcd are stopped and its data is set aside, one
 // control plane gets the snapshot as a cluster of one member, and the others
 // join that. It is refused while a quorum answers, because nothing is restored
@@ -118,7 +118,7 @@ func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag
 	return c, nil
 }
 
-// refuseNowhere speaks of a cluster whose control planes have all lost what a snapshot
+// refuseNowhere reports a cluster whose control planes have all lost what a snapshot
 // does not bring back. What one holds that was not looked at nobody knows: situate
 // refuses those of the configuration, and refuseUnconfigured those of the state.
 func refuseNowhere(c *topology.Cluster) diag.Diagnostics {
@@ -175,7 +175,7 @@ func lackedToRestore(n *topology.Node) []string {
 	return out
 }
 
-// refuseLostAgain speaks of a restore that has begun on a node, whose data has been
+// refuseLostAgain reports a restore that has begun on a node, whose data has been
 // lost since. To go on would be to start an etcd with nothing in it.
 func refuseLostAgain(n *topology.Node, r EtcdRestore) *diag.Diagnostic {
 	holds := "there is none any more"

@@ -70,7 +70,7 @@ func holdsMember(n *topology.Node) bool {
 	return n.Report.Files[topology.Manifest("etcd")].Exists || n.Report.Files[n.EtcdData()].Exists
 }
 
-// refuseHeldBack speaks of a control plane that is no part of a restore, and on which a
+// refuseHeldBack reports a control plane that is no part of a restore, and on which a
 // member of the old etcd would live on.
 func refuseHeldBack(n *topology.Node) *diag.Diagnostic {
 	return diag.Errorf(wouldGoOn, "A restore stops etcd on the control planes that join the restored one, and %s (%s) could not join it: it holds a member of etcd, and no %s that can be read. "+

@@ -16,7 +16,7 @@ import (
 )
 
 // Queries says what to look at on each host of the configuration and of the
-// state: everything that desired or recorded speaks of, the traces of other
+// state: everything that desired or recorded refers to, the traces of other
 // clusters, and, for a host that is not known to be ours yet or that becomes a control
 // plane, what preflight needs.
 func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {

@@ -140,7 +140,7 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		attrs, ok := observeKubeconfig(it, r.Files[id], now)
 		if n := v.Find(it.Address.Target); n != nil && ok {
 			if id == topology.KubeletConf && n.IsControlPlane() && n.Bootstraps() {
-				return state.Value{}, false // its kubelet writes it anew, for another server
+				return state.Value{}, false // its kubelet rewrites it, for another server
 			}
 			attrs = pki.WithOldCopy(n, id, attrs)
 		}
@@ -280,7 +280,7 @@ func validity(c state.CertificateInfo, wanted string, now time.Time) string {
 	return wanted
 }
 
-// keepDesired drops attributes that the item neither speaks of nor shows: the kubelet's
+// keepDesired drops attributes that the item neither refers to nor shows: the kubelet's
 // own kubeconfig is ours only as far as its server goes.
 func keepDesired(it *state.Item, v state.Value) state.Value {
 	m := map[string]state.Value{}

@@ -184,7 +184,7 @@ func NodeForgotten(n *topology.Node) bool {
 	return m.Lineage == v.Recorded.Lineage && !v.RecordedNode(n.Target) && !v.RecordedNode(m.Node)
 }
 
-// refuseOrphans speaks of hosts that a state has made which is not here: one
+// refuseOrphans reports hosts that a state has made which is not here: one
 // finding for all of them, as they have one cause.
 func refuseOrphans(c *topology.Cluster, lineage string, nodes []*topology.Node) *diag.Diagnostic {
 	var lines []string
@@ -220,7 +220,7 @@ func RefuseForeign(n *topology.Node) *diag.Diagnostic {
 	}
 }
 
-// refuseUnknown speaks of a node of the state's whose host holds a cluster's files and
+// refuseUnknown reports a node of the state's whose host holds a cluster's files and
 // nothing any more by which kubewright knows it.
 func refuseUnknown(n *topology.Node, found []string) *diag.Diagnostic {
 	return diag.Errorf(strayHost, "%s (%s) is a node of cluster %q by the state, and its host holds files of a Kubernetes cluster (%s), but not %s, by which kubewright knows its hosts: "+
@@ -251,7 +251,7 @@ func recordedElsewhere(n *topology.Node) string {
 	return label
 }
 
-// refuseElsewhere speaks of nodes that the state has in another cluster: one
+// refuseElsewhere reports nodes that the state has in another cluster: one
 // finding for all of them, as they have one cause.
 func refuseElsewhere(c *topology.Cluster, label string, nodes []*topology.Node) *diag.Diagnostic {
 	var lines []string
@@ -290,7 +290,7 @@ func leavingAt(v *topology.Fleet) map[string]state.Target {
 	return out
 }
 
-// refuseDeparture speaks of a host that the state has as another node, which is to
+// refuseDeparture reports a host that the state has as another node, which is to
 // leave: its reset would take away what this node is.
 func refuseDeparture(n *topology.Node, leaver state.Target) *diag.Diagnostic {
 	remedy := fmt.Sprintf("If %s is its name now, say so:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+

@@ -23,7 +23,7 @@ import (
 // hosts with our marks that are part of another one by now.
 func CheckIdentity(c *topology.Cluster) diag.Diagnostics {
 	if d := anotherCA(c); d != nil {
-		return diag.Diagnostics{d} // the rest would speak of another cluster
+		return diag.Diagnostics{d} // the rest would refer to another cluster
 	}
 	var diags diag.Diagnostics
 	if d := refuseDeserted(c); d != nil {
@@ -258,7 +258,7 @@ func refuseDeserted(c *topology.Cluster) *diag.Diagnostic {
 }
 
 // anotherEtcd refuses an etcd that is not the one that the state has. While one is
-// made anew of a snapshot it is another one on purpose, and one that goes may be any.
+// restored from a snapshot it is another one on purpose, and one that goes may be any.
 func anotherEtcd(c *topology.Cluster) *diag.Diagnostic {
 	if c.Report == nil || c.Etcd.External != nil || c.Fleet.Destroy || c.Fleet.Restores || c.Founding || etcd.InRestore(c) {
 		return nil

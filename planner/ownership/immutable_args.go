@@ -69,7 +69,7 @@ func FlagOf(component, name string) string {
 // checkKeptArgs refuses other values of them than the control planes have. One that
 // was changed by hand on some host is put right like everything, and one that was
 // brought to what is wanted by hand may be written down. Settings that are refused
-// already are not spoken of again.
+// already are not referred to again.
 func checkKeptArgs(c *topology.Cluster, wanted, lives map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, k := range keptArgs {

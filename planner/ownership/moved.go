@@ -171,7 +171,7 @@ func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
 
 // Settled returns what the state learns of a plan before its first step: new names,
 // what is forgotten, and what is imported. A refresh-only plan tells new names alone;
-// what one that is restricted does not speak of is forgotten by another.
+// what one that is restricted does not refer to is forgotten by another.
 func Settled(v *topology.Fleet, p *planner.Plan) state.Learned {
 	if p.RefreshOnly {
 		return state.Learned{Moved: v.Moved}

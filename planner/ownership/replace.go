@@ -91,7 +91,7 @@ func HostOfAnother(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r
 
 // OldHostRuns refuses another host for a node while the one that joined, at another
 // address, goes on as that node: it would be neither drained nor reset, and no plan
-// would speak of it any more.
+// would refer to it any more.
 func OldHostRuns(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	c := v.ClusterReports[n.Cluster]
 	other := topology.OtherMachine(was, r) || topology.Blank(r)

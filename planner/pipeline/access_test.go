@@ -27,7 +27,7 @@ var loosened = map[string]string{
 }
 
 // TestAccessToKeys: who may read a private key is drift like anything else, and is put
-// right by itself: nothing is issued, written or started anew for it.
+// right by itself: nothing is issued, written or restarted for it.
 func TestAccessToKeys(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)
@@ -185,7 +185,7 @@ func TestAccessOfLinks(t *testing.T) {
 	for path := range loosened {
 		o.edit("10.0.0.11", "file "+path+" move "+elsewhere(path))
 	}
-	o.must(o.apply()) // who has read the files before reads them anew
+	o.must(o.apply()) // who has read the files before reads them again
 	o.wantNothing()
 	if p := o.result.Plan; len(p.Drift) > 0 {
 		t.Errorf("drift: %v", p.Drift)
@@ -234,7 +234,7 @@ func TestLinksToNothing(t *testing.T) {
 	}
 }
 
-// TestAccessWithRenewal: what is issued anew for another reason is so with the right access.
+// TestAccessWithRenewal: what is reissued for another reason is so with the right access.
 func TestAccessWithRenewal(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)

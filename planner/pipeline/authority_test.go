@@ -165,7 +165,7 @@ func TestExternalCAHasNoTokens(t *testing.T) {
 	}
 }
 
-// TestExternalCARenews: what is due is issued anew with the operator's key, the
+// TestExternalCARenews: what is due is reissued with the operator's key, the
 // kubelets' kubeconfigs too, and each kubelet takes its own up.
 func TestExternalCARenews(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 )
 
 // TestBereftKubelets: a kubelet that has lost what it is known by in its cluster gets
-// it anew, wherever it runs, also when it could not even start any more.
+// it again, wherever it runs, also when it could not even start any more.
 func TestBereftKubelets(t *testing.T) {
 	t.Parallel()
 	const conf, own = "file /etc/kubernetes/kubelet.conf ", "file /var/lib/kubelet/pki/kubelet-client-current.pem "

@@ -11,7 +11,7 @@ import (
 )
 
 // TestPlanTellsEnds wants a plan to tell of every certificate on every host when it
-// ends, also where it has nothing to do; of those that it issues anew that it does;
+// ends, also where it has nothing to do; of those that it reissues that it does;
 // and that its digest does not depend on the day.
 func TestPlanTellsEnds(t *testing.T) {
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestPlanTellsEnds(t *testing.T) {
 		t.Errorf("two days later %d days are left of %d, and the digest is the same: %t", later.Certificates[0].DaysLeft, p.Certificates[0].DaysLeft, planfile.Digest(later) == digest)
 	}
 
-	// What is due is issued anew; what stays ends later.
+	// What is due is reissued; what stays ends later.
 	o.world.Advance(8040 * time.Hour)
 	p, err = o.plan()
 	o.must(err)

@@ -51,7 +51,7 @@ func rightPatches(patches []config.Patch, wrong []*diag.Diagnostic) []config.Pat
 	return slices.DeleteFunc(slices.Clone(patches), func(p config.Patch) bool { return errorAt(p.Source, wrong) })
 }
 
-// isWrong reports whether an error speaks of the value at a path, or of one in it.
+// isWrong reports whether an error refers to the value at a path, or of one in it.
 func isWrong(origins config.Origins, path string, wrong []*diag.Diagnostic) bool {
 	for at, source := range origins {
 		if (at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[")) && errorAt(source, wrong) {
@@ -61,7 +61,7 @@ func isWrong(origins config.Origins, path string, wrong []*diag.Diagnostic) bool
 	return false
 }
 
-// errorAt reports whether an error speaks of a place.
+// errorAt reports whether an error refers to a place.
 func errorAt(at state.Source, wrong []*diag.Diagnostic) bool {
 	return slices.ContainsFunc(wrong, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Subject.File == at.File && d.Subject.Line == at.Line

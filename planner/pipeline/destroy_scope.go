@@ -49,7 +49,7 @@ func refusePartial(v *topology.Fleet, d planner.Draft, p *planner.Plan) diag.Dia
 }
 
 // refuseUnasked refuses to take a cluster apart only because the configuration does
-// not speak of it any more, as after a file was lost or another branch checked out:
+// not refer to it any more, as after a file was lost or another branch checked out:
 // what its etcd holds would be lost. A node that leaves loses nothing of that.
 func refuseUnasked(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics

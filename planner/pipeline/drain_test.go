@@ -112,7 +112,7 @@ func crowded(t *testing.T) *operator {
 	}
 	for _, p := range o.world.Pods(node) {
 		if p.Node == node && p.Namespace != "shop" {
-			o.edit("10.0.0.11", "pod "+p.Namespace+"/"+p.Name+" delete") // its controller makes it anew where there is more room
+			o.edit("10.0.0.11", "pod "+p.Namespace+"/"+p.Name+" delete") // its controller recreates it where there is more room
 		}
 	}
 	o.world.Advance(90 * time.Second)

@@ -19,7 +19,7 @@ import (
 )
 
 // withExternalEtcd returns a configuration whose client files for etcd are the
-// operator's, in a folder; renew issues the client certificate anew.
+// operator's, in a folder; renew issues the client certificate again.
 func withExternalEtcd(t *testing.T, dir string) (cfg *config.Config, renew func(until time.Time)) {
 	t.Helper()
 	cfg = cluster(2, 1)

@@ -197,7 +197,7 @@ func TestClusterIsGone(t *testing.T) {
 	}
 }
 
-// TestRecoverFindings: a state is made anew of hosts whose cluster can be told, and
+// TestRecoverFindings: a state is rebuilt from hosts whose cluster can be told, and
 // says what it does not know.
 func TestRecoverFindings(t *testing.T) {
 	t.Parallel()
@@ -369,7 +369,7 @@ func TestRecoveredRole(t *testing.T) {
 }
 
 // TestNobodyHasAKubeconfig: a cluster whose founder was replaced, and on which nobody has
-// an administrator's kubeconfig any more, is there: it gets them, and is not founded anew.
+// an administrator's kubeconfig any more, is there: it gets them, and is not founded again.
 func TestNobodyHasAKubeconfig(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 1)

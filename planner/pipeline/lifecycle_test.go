@@ -35,7 +35,7 @@ func TestIgnoredFromTheStart(t *testing.T) {
 }
 
 // TestIgnoredBesidePatches: an argument of a static pod that is left to others stays
-// where it stood, whatever its value, so that patches which speak of places and values
+// where it stood, whatever its value, so that patches which refer to places and values
 // fit, as an import writes them.
 func TestIgnoredBesidePatches(t *testing.T) {
 	t.Parallel()

@@ -81,7 +81,7 @@ func TestLostCAIsBrought(t *testing.T) {
 	}
 }
 
-// TestLostCAIsNotMade: a CA that no control plane has any more is not made anew,
+// TestLostCAIsNotMade: a CA that no control plane has any more is not recreated,
 // and neither are the keys of service accounts: it is said what to do.
 func TestLostCAIsNotMade(t *testing.T) {
 	t.Parallel()

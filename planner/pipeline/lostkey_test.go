@@ -19,7 +19,7 @@ v5IMLezaJ68RG2WSs+cDHqEHubesbQut9A==
 -----END EC PRIVATE KEY-----`
 
 // TestLostKeyIsReissued: a certificate without its key is half a pair, and is issued
-// anew with another, before whoever uses it finds that it cannot start any more.
+// again with another, before whoever uses it finds that it cannot start any more.
 func TestLostKeyIsReissued(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]string{"is missing": "delete", "holds no private key": "content garbage", "belongs to another certificate": "content " + anotherKey} {
@@ -40,7 +40,7 @@ func TestLostKeyIsReissued(t *testing.T) {
 	}
 }
 
-// wantReissued wants a plan to issue pairs anew on one control plane, and to say why.
+// wantReissued wants a plan to issue pairs again on one control plane, and to say why.
 func (o *operator) wantReissued(p *planner.Plan, why string, pairs []string) {
 	o.t.Helper()
 	var issued []string

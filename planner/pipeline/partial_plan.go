@@ -211,7 +211,7 @@ func instead(found []violation, o planner.Options) string {
 }
 
 // selectors name the steps of each phase: on one target where those that are given
-// speak of one.
+// refer to one.
 func selectors(flag string, steps map[string][]state.Address, given []planner.Selector) []string {
 	var out []string
 	for _, phase := range slices.Sorted(maps.Keys(steps)) {

@@ -40,7 +40,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	}
 	if !v.Destroy && !v.RefreshOnly {
 		if refused := ownership.CheckImmutable(v); len(refused) > 0 {
-			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // the rest would speak of another cluster
+			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // the rest would refer to another cluster
 		}
 		diags = append(diags, findings(v)...)
 	}

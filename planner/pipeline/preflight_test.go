@@ -70,7 +70,7 @@ type spoilt struct {
 	check   string
 	text    string
 	warning bool
-	// ever tells that a node that runs is told of it as well, written that it is where
+	// ever reports whether a node that runs is told of it as well, written that it is where
 	// its host is written to, and warned elsewhere.
 	ever, written bool
 	// etcd is what was seen of an external etcd.

@@ -88,7 +88,7 @@ func TestFailingPlaneGoesFirst(t *testing.T) {
 	}
 }
 
-// TestOnlyPlaneFails: where no API answers the host tells that its API server does
+// TestOnlyPlaneFails: where no API answers the host reports whether its API server does
 // not run, and there is something to do until it does.
 func TestOnlyPlaneFails(t *testing.T) {
 	t.Parallel()

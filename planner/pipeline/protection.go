@@ -76,7 +76,7 @@ func fleetProtection(v *topology.Fleet, t state.Target) (protection, bool) {
 	return protection{declared: declared}, true
 }
 
-// refersTo reports whether a removed block speaks of a target; of a cluster it speaks
+// refersTo reports whether a removed block refers to a target; of a cluster it speaks
 // with its nodes.
 func refersTo(v *topology.Fleet, r config.Removal, t state.Target) bool {
 	return r.Covers(t) || r.From.Type == state.TypeCluster && v.RecordedNode(t) && v.Recorded.Nodes[t].Cluster == r.From.Name
@@ -89,7 +89,7 @@ func Prevents(v *topology.Fleet, t state.Target) bool {
 }
 
 // lifecycleOf returns what the configuration says of a target's life. A key that left
-// a block is spoken of by the block's other nodes.
+// a block is referred to by the block's other nodes.
 func lifecycleOf(v *topology.Fleet, t state.Target) (config.Lifecycle, bool) {
 	if t.Type == state.TypeCluster {
 		if c := v.Config.Cluster(t.Name); c != nil {

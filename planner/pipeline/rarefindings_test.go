@@ -199,7 +199,7 @@ func TestForgottenMember(t *testing.T) {
 }
 
 // TestRestoredDataIsLost: a restore whose data was lost before it came to its end does
-// not go on without it, and begins anew when that is asked for as it says.
+// not go on without it, and begins again when that is asked for as it says.
 func TestRestoredDataIsLost(t *testing.T) {
 	t.Parallel()
 	const sha = "0123456789abcdef"

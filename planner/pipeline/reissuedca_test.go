@@ -38,14 +38,14 @@ func newReissuing(t *testing.T, custody string) *reissuing {
 	return r
 }
 
-// reissue gives the CA's certificate issued anew, for the same key.
+// reissue gives the CA's certificate reissued, for the same key.
 func (r *reissuing) reissue(from time.Time) {
 	r.t.Helper()
 	r.ca.Reissue(r.t, from)
 	r.config.Clusters[0].Certificates.CA.Certificate = string(r.ca.Certificate)
 }
 
-// TestReissuedCA: a CA's certificate that is issued anew for the same key comes to all who
+// TestReissuedCA: a CA's certificate that is reissued for the same key comes to all who
 // trust it, and nothing ends with the former one.
 func TestReissuedCA(t *testing.T) {
 	t.Parallel()

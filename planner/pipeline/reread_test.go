@@ -120,7 +120,7 @@ func TestEtcdCAChanges(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestReissued: what is changed of certificates is issued anew to the end, and
+// TestReissued: what is changed of certificates is reissued to the end, and
 // CAs stay.
 func TestReissued(t *testing.T) {
 	t.Parallel()

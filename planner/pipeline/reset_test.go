@@ -71,7 +71,7 @@ func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 	}
 }
 
-// TestLeavesDataOfAnotherEtcd: of nodes that leave or join anew, also when the block of the
+// TestLeavesDataOfAnotherEtcd: of nodes that leave or rejoin, also when the block of the
 // cluster is another one by now, or gone, the data of an etcd goes that was ours, and no other.
 func TestLeavesDataOfAnotherEtcd(t *testing.T) {
 	t.Parallel()

@@ -157,7 +157,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestUnheardWhileRotating: a node that the API shows and nobody speaks of, since the
+// TestUnheardWhileRotating: a node that the API shows and nothing refers to, since the
 // state was made to forget it or somebody has joined it by hand, is not cut off unsaid.
 func TestUnheardWhileRotating(t *testing.T) {
 	t.Parallel()

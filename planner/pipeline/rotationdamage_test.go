@@ -65,7 +65,7 @@ func TestDamageBesideRotation(t *testing.T) {
 	}
 }
 
-// TestDamageWhileRotating: what is lost in the midst of a rotation is written anew by
+// TestDamageWhileRotating: what is lost in the midst of a rotation is rewritten by
 // its stages, and nobody distrusts anybody on the way. Without KUBEWRIGHT_LONG every
 // third combination is tried.
 func TestDamageWhileRotating(t *testing.T) {

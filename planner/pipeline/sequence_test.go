@@ -20,7 +20,7 @@ import (
 
 // TestSequences takes clusters through random sequences of configurations: up
 // to seven control planes and three workers that come, go, change roles, are
-// replaced and installed anew in any mix, with versions that rise, kubelets that stay
+// replaced and reinstalled in any mix, with versions that rise, kubelets that stay
 // behind, endpoints that move, and hosts that die where the cluster can do without. An
 // upgrade that is refused beside comings and goings goes alone. In the midst of an
 // apply something goes wrong on a host, and later it is well again. Before no step and
@@ -245,7 +245,7 @@ func (w *wanderer) through() {
 	if err != nil {
 		w.say("cut short: " + err.Error())
 		w.cut.Add(1)
-		// Who was forgotten by then, or has joined anew, is not named again.
+		// Who was forgotten by then, or has rejoined, is not named again.
 		w.forget = slices.DeleteFunc(w.forget, func(t state.Target) bool { return w.recorded.Nodes[t] == nil })
 		anew := func(t state.Target) bool {
 			return was[t] != nil && w.recorded.Nodes[t] != nil && was[t].Role != w.recorded.Nodes[t].Role
@@ -374,7 +374,7 @@ func (w *wanderer) follow(version string) {
 	w.install()
 }
 
-// install installs the kubelets, also on what was installed anew.
+// install installs the kubelets, also on what was reinstalled.
 func (w *wanderer) install() {
 	for host := range 8 {
 		w.must(sim.Edit(w.world, address(host), "install kubelet="+w.kubelets[host]))
@@ -385,7 +385,7 @@ func (w *wanderer) install() {
 // version two.
 var sequenceVersions = []string{"1.34.4", "1.34.9", "1.35.3", "1.35.8", "1.36.0", "1.36.3", "1.37.0", "1.37.1"}
 
-// faults replaces some nodes, and has one host die or be installed anew.
+// faults replaces some nodes, and has one host die or be reinstalled.
 func (w *wanderer) faults(before []*config.Node) {
 	w.replace, w.accept, w.forget = nil, nil, nil
 	for _, n := range w.config.Nodes {

@@ -119,7 +119,7 @@ var otherwise = map[string]string{
 }
 
 // fields lists the fields of a struct of the configuration, those of structs in it by
-// their paths, unless a row speaks of them as a whole.
+// their paths, unless a row refers to them as a whole.
 func fields(prefix string, t reflect.Type) []string {
 	var out []string
 	for f := range fieldsOf(t) {

@@ -113,7 +113,7 @@ func TestBootstrapTokens(t *testing.T) {
 	if len(p.Steps) != 1 || len(p.Drift) != 1 {
 		t.Errorf("a token that lives for ever is gone, and the plan is:\n%s", describe(p))
 	}
-	// What is asked for anew is made anew.
+	// What is asked for again is recreated.
 	cfg.Clusters[0].BootstrapTokens[1].TTL = time.Hour
 	o.must(o.apply())
 	o.wantNothing()

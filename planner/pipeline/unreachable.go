@@ -48,8 +48,8 @@ func hasToBeSeen(v *topology.Fleet, t state.Target) bool {
 	})
 }
 
-// besides returns what a report that has other errors says of hosts that a plan would speak
-// of: those that are left out, and those that cannot be written to.
+// besides returns what a report that has other errors says of hosts that a plan would refer
+// to: those that are left out, and those that cannot be written to.
 func besides(v *topology.Fleet) diag.Diagnostics {
 	return append(stillOut(v), preflight.Unwritable(v, nil)...)
 }

@@ -313,7 +313,7 @@ func TestWorkerIsAwayUntilItIsBack(t *testing.T) {
 	o.wantNothing()
 }
 
-// TestJoiningIsNotDown: a worker that joins anew in the same plan is none that is down,
+// TestJoiningIsNotDown: a worker that rejoins in the same plan is none that is down,
 // although its Node of before is still there.
 func TestJoiningIsNotDown(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func serves(v *topology.Fleet, node, version string) {
 	pods["kube-apiserver-"+node] = pod
 }
 
-// TestLeftBehind: a control plane that no block speaks of is upgraded by nobody, and an
+// TestLeftBehind: a control plane that no block refers to is upgraded by nobody, and an
 // upgrade that would leave it in an older minor version is refused until it has its
 // block back, or has left.
 func TestLeftBehind(t *testing.T) {

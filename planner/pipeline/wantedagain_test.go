@@ -11,7 +11,7 @@ import (
 )
 
 // TestWantedAgain: a control plane whose leaving was cut short, and that is wanted again,
-// joins anew, or the plan says how it does. Its etcd is never started by what it ran by
+// rejoins, or the plan says how it does. Its etcd is never started by what it ran by
 // before, which would found another one, or wait for members that are gone. With
 // KUBEWRIGHT_LONG set the cut is before and behind every effect, otherwise at some.
 func TestWantedAgain(t *testing.T) {

@@ -19,7 +19,7 @@ type Difference struct {
 	// and Now are its values then and now.
 	Path       string
 	Saved, Now state.Value
-	// Action is what the one plan that speaks of it does to an item that is meant as a
+	// Action is what the one plan that refers to it does to an item that is meant as a
 	// whole, because all of it has appeared or settled; empty otherwise.
 	Action planner.Action
 }
@@ -102,7 +102,7 @@ func (p *Progress) recorded(a state.Address) *state.Item {
 
 // owes reports whether a change of which the saved plan says nothing is the saved plan's
 // own all the same: to bring back what a step has taken away and was to bring back, or
-// to have a static pod read anew what was renewed for it.
+// to have a static pod reread what was renewed for it.
 func (p *Progress) owes(saved *planner.Plan, c planner.Change) bool {
 	return p != nil && (c.Action == planner.Create && p.wrote(saved, c.Address) ||
 		c.OnlyRereads() && saved.Step(c.Address.Step()) != nil)
@@ -232,7 +232,7 @@ func moved(was, now planner.Change, begun bool) []Difference {
 	return out
 }
 
-// otherGoal tells that an item would become something else than was saved. What
+// otherGoal reports whether an item would become something else than was saved. What
 // it is now is left out, as an earlier part of the plan may have changed it, and
 // so is what only that part could tell.
 func otherGoal(was, now planner.Change) []Difference {

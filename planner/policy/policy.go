@@ -72,7 +72,7 @@ func Refusals(findings []planner.PolicyFinding) []planner.PolicyFinding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f planner.PolicyFinding) bool { return f.Overridden })
 }
 
-// concerns reports whether a step of the plan is one of what the policy speaks of.
+// concerns reports whether a step of the plan is one of what the policy refers to.
 func (in Input) concerns(p config.Policy) bool {
 	return slices.ContainsFunc(in.Plan.Steps, func(s planner.Step) bool { return in.within(p, s.Target) })
 }

@@ -33,7 +33,7 @@ type preflightCheck struct {
 	// treatment and what is to be said about it.
 	treatment treatment
 	note      string
-	// always tells that it holds on a running node as well, written that it does where
+	// always reports whether it holds on a running node as well, written that it does where
 	// the plan writes to its host.
 	always, written bool
 	find            func(*topology.Node) []finding

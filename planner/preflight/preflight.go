@@ -68,7 +68,7 @@ func BecomesControlPlane(n *topology.Node) bool {
 // Unwritable returns the findings of what a host needs that is written to, of nodes that
 // run: errors where the plan writes to the host, so that it does not stop at it halfway.
 // Elsewhere, and everywhere without a plan, they are warnings, for the next change;
-// what is to be ignored is not spoken of then.
+// what is to be ignored is not referred to then.
 func Unwritable(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	if v.Destroy || v.RefreshOnly {
 		return nil

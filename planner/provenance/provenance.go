@@ -217,7 +217,7 @@ func Usual(c *topology.Cluster) state.Source {
 	return state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))
 }
 
-// ClusterOrigin returns where the configuration speaks of one of some paths of the cluster block,
+// ClusterOrigin returns where the configuration refers to one of some paths of the cluster block,
 // the first that it has, or the default that kubeadm of this version has.
 func ClusterOrigin(c *topology.Cluster, paths ...string) state.Source {
 	for _, p := range paths {
@@ -228,7 +228,7 @@ func ClusterOrigin(c *topology.Cluster, paths ...string) state.Source {
 	return Usual(c)
 }
 
-// NodeOrigin returns the first of the paths that the node block speaks of.
+// NodeOrigin returns the first of the paths that the node block refers to.
 func NodeOrigin(n *topology.Node, paths ...string) state.Source {
 	for _, p := range paths {
 		if s, ok := n.Origins[p]; ok {

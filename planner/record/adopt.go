@@ -52,8 +52,8 @@ func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics)
 	return l, diags
 }
 
-// Imports returns what the state has to learn of the clusters that import blocks speak
-// of and that it does not know yet, in all or in part.
+// Imports returns what the state has to learn of the clusters that import blocks refer
+// to and that it does not know yet, in all or in part.
 func Imports(v *topology.Fleet) (state.Learned, diag.Diagnostics) {
 	var labels, known []string
 	for _, i := range v.Config.Imports {

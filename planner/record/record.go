@@ -33,7 +33,7 @@ func Identify(v *topology.Fleet, s *planner.Step) state.Learned {
 }
 
 // withoutEtcdID returns what is recorded of the cluster without the ID of its etcd: it was
-// made anew, and as soon as the restore has ended nothing else tells of that.
+// recreated, and as soon as the restore has ended nothing else tells of that.
 func withoutEtcdID(c *topology.Cluster) map[string]*state.RecordedCluster {
 	if c.Fleet.Recorded == nil || c.Fleet.Recorded.Clusters[c.Label] == nil {
 		return nil
@@ -166,7 +166,7 @@ func remembered(v *topology.Fleet) map[state.Target]*state.RecordedNode {
 
 // joined reports whether what was seen at the other end of the node's connection is the host
 // that joined as this node: by that way it is reached when its block is gone. One that
-// is replaced, or joins anew, is recorded with its first step.
+// is replaced, or rejoins, is recorded with its first step.
 func joined(n *topology.Node, was *state.RecordedNode) bool {
 	return n.Report != nil && !topology.Blank(n.Report) && !topology.OtherMachine(was, n.Report) &&
 		was.Cluster == n.Node.Cluster && !n.Cluster.Fleet.Replaces(n.Target) && topology.AnotherNodeReason(n.Node, was) == ""

@@ -230,7 +230,7 @@ func Paths(l topology.Departure) []string {
 	}
 	set[topology.KubeadmPKI], set[topology.FlannelState] = !keeps(l, "folder:"+topology.KubeadmPKI), !keeps(l, "folder:"+topology.FlannelState)
 	// Folders that were not there before go whole; the others keep what is not ours. So do
-	// all of a node that joins again: what its block speaks of may lie there.
+	// all of a node that joins again: what its block refers to may lie there.
 	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", topology.LogindFolder} {
 		set[p] = !l.Replaced && !keeps(l, "folder:"+p)
 	}

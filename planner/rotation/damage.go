@@ -102,7 +102,7 @@ func damaged(n *topology.Node, ch planner.Change) string {
 // neverNew are the kinds of which every node that is in the cluster has all, recorded or not.
 var neverNew = []state.Kind{state.KindStaticPod, state.KindKubeconfig, state.KindCertificate, state.KindKey}
 
-// mends reports whether a stage writes a kubeconfig anew that was lost since the rotation has
+// mends reports whether a stage writes a kubeconfig again that was lost since the rotation has
 // begun, and that no stage before it in this plan does: there is nothing in it to change.
 func mends(s *topology.RotationStage, r *topology.CARotation, n *topology.Node, path string) bool {
 	return r.Begun && n.Report.Files[path].Kubeconfig == nil && (s.Name == topology.TrustBoth || s.Name == topology.DropOld && r.Dropping)
@@ -128,7 +128,7 @@ func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation
 }
 
 // lostConf reports whether a control plane has lost a kubeconfig of its controllers, so that
-// who reads it does not run before a stage writes it anew.
+// who reads it does not run before a stage rewrites it.
 func lostConf(n *topology.Node) bool {
 	return n.Report.Files[pki.ControllerConf].Kubeconfig == nil || n.Report.Files[pki.SchedulerConf].Kubeconfig == nil
 }

@@ -287,7 +287,7 @@ func told(s *topology.RotationStage) planner.Step {
 }
 
 // published waits until pods of every namespace are told, and before anything is
-// issued by the new CA has those start anew that are ours and call the API.
+// issued by the new CA has those restart that are ours and call the API.
 func published(s *topology.RotationStage) planner.Step {
 	c := etcd.Cluster(s)
 	r := c.ClusterCA()

@@ -59,7 +59,7 @@ func otherwise(c *topology.Cluster) string {
 	return "Do one after the other."
 }
 
-// renewed speaks of a node that would join, again or for the first time. One whose
+// renewed reports a node that would join, again or for the first time. One whose
 // host has lost all of the cluster cannot take that back: it leaves, and comes back
 // when the rotation is complete.
 func renewed(c *topology.Cluster, n *topology.Node, how string) *rotationConflict {
@@ -76,7 +76,7 @@ func renewed(c *topology.Cluster, n *topology.Node, how string) *rotationConflic
 	return d
 }
 
-// departing speaks of a node that would leave, or be forgotten while it goes on.
+// departing reports a node that would leave, or be forgotten while it goes on.
 func departing(c *topology.Cluster) *rotationConflict {
 	for _, l := range c.Fleet.Departures() {
 		switch {
@@ -95,7 +95,7 @@ func departing(c *topology.Cluster) *rotationConflict {
 	return nil
 }
 
-// unheard speaks of nodes that the API shows and that neither the configuration nor the
+// unheard reports nodes that the API shows and that neither the configuration nor the
 // state has: joined by hand, or forgotten by the state. Nobody here brings them a new CA.
 // Of one that only control planes hold, workers need not hear.
 func unheard(c *topology.Cluster) *rotationConflict {

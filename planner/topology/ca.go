@@ -96,7 +96,7 @@ func CasIn(r *state.Report, path string) []string {
 
 // GoesBy returns the identities by which a cluster goes, as one of its hosts shows them:
 // the CAs that it holds, one that is being replaced, and those whose place its CA has
-// taken before, which the mark tells as long as it speaks of the CA that is there.
+// taken before, which the mark tells as long as it refers to the CA that is there.
 func GoesBy(r *state.Report, base string) []string {
 	held := CasIn(r, base+".crt")
 	if len(held) == 0 {

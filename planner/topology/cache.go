@@ -68,8 +68,8 @@ type HealthKey struct {
 	Component string
 }
 
-// Health is where a component is asked whether it is healthy; insecure tells
-// that its certificate is self-signed.
+// Health is where a component is asked whether it is healthy; insecure reports
+// whether its certificate is self-signed.
 type Health struct {
 	URL      string
 	Insecure bool
@@ -95,10 +95,10 @@ type CertConsumer struct {
 	// Once are the files that it reads only when it starts: it has to be restarted
 	// when one of them changes.
 	Once func(n *Node) []CertUse
-	// Trusts are CAs that it reads anew by itself, within a minute, which nobody can
+	// Trusts are CAs that it rereads by itself, within a minute, which nobody can
 	// see. It is restarted where nothing may go on before it has.
 	Trusts func(n *Node) []CertUse
-	// Shown are the certificates that it shows to whoever connects, and reads anew
+	// Shown are the certificates that it shows to whoever connects, and rereads
 	// by itself: that it has done so can be seen on the wire.
 	Shown func(n *Node) []CertUse
 }

@@ -23,7 +23,7 @@ type Cluster struct {
 	// Report is nil when the API did not answer. It is without the nodes that are
 	// replaced; seen has them still.
 	Report, Seen *state.ClusterReport
-	// Restoring reports whether its etcd is made anew of a snapshot.
+	// Restoring reports whether its etcd is restored from a snapshot.
 	Restoring bool
 	// Stages are those of the rotations of its CAs.
 	Stages []*RotationStage

@@ -136,7 +136,7 @@ func Short(digest string) string {
 }
 
 // Leaving returns the names of the recorded nodes of a cluster that the
-// configuration does not speak of, or has as other nodes, and of those to replace.
+// configuration does not refer to, or has as other nodes, and of those to replace.
 func Leaving(cfg *config.Config, recorded *state.State, label string, replace []state.Target) []string {
 	if recorded == nil || cfg.Cluster(label) == nil {
 		return nil

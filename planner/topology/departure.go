@@ -30,7 +30,7 @@ type Departure struct {
 	Whole bool
 }
 
-// Departures lists the recorded nodes that no block speaks of any more, or all in a destroy.
+// Departures lists the recorded nodes that no block refers to any more, or all in a destroy.
 func (v *Fleet) Departures() []Departure {
 	if v.Recorded == nil {
 		return nil
@@ -55,7 +55,7 @@ func (v *Fleet) stays(t state.Target) bool {
 }
 
 // recordedClusterOf returns the cluster that a recorded node was in, or nil where no block
-// speaks of it any more.
+// refers to it any more.
 func (v *Fleet) recordedClusterOf(t state.Target) *Cluster {
 	return v.ClusterOf(state.ClusterTarget(v.Recorded.Nodes[t].Cluster))
 }
@@ -76,7 +76,7 @@ func (v *Fleet) DepartureOf(t state.Target) Departure {
 
 // given reports whether the host was given back already: our mark, which is the last thing to
 // go, is not there, nothing of Kubernetes is, and no kubelet runs. The state may be older
-// than that, and whatever is on the host somebody else's. Another machine is spoken of
+// than that, and whatever is on the host somebody else's. Another machine is referred to
 // where the cluster stays, and with the cluster goes only what is left of it.
 func (l Departure) given() bool {
 	return !l.Replaced && l.Report != nil && Blank(l.Report) && l.Report.Units[KubeletUnit].Active != "active" &&

@@ -55,7 +55,7 @@ func (v *Fleet) ControlPlanesOf(label string) []state.Target {
 }
 
 // OtherEtcd reports whether the etcd on a control plane's own host is known to be another
-// one than the cluster's. One that is being made anew of a snapshot is the cluster's.
+// one than the cluster's. One that is being restored from a snapshot is the cluster's.
 func (v *Fleet) OtherEtcd(label string, t state.Target) bool {
 	e, seen := v.Etcds[t]
 	its := v.EtcdID(label)

@@ -72,14 +72,14 @@ type Fleet struct {
 	// Targeted reports whether the plan is restricted to targets: what would only go
 	// before them does not have to come along.
 	Targeted bool
-	// Skipped are the phases that the plan leaves out: what speaks of one, or waits
+	// Skipped are the phases that the plan leaves out: what refers to one, or waits
 	// for it, is another step then.
 	Skipped []string
 	// Excluded are the steps that the plan leaves out, with what needs them.
 	Excluded []planner.Selector
 	// Writes are the operations of the plan that write to the host of each node.
 	Writes map[state.Target]planner.Operations
-	// Restores reports whether an etcd is to be made anew of a snapshot, which makes it
+	// Restores reports whether an etcd is to be restored from a snapshot, which makes it
 	// another one.
 	Restores bool
 	// PathsOnly leaves out what files hold: what to look at does not depend on it.

@@ -17,7 +17,7 @@ type Phase struct {
 	// NodeStep and clusterStep choose the operations for the changes.
 	NodeStep    func(n *Node, w PhaseWork) planner.Step
 	ClusterStep func(c *Cluster, w PhaseWork) planner.Step
-	// Retains tells that an item which nobody wants any more stays where it is and
+	// Retains reports whether an item which nobody wants any more stays where it is and
 	// is forgotten: something else may still rest on it.
 	Retains func(class string) bool
 	// NodeNeeds and clusterNeeds are the steps that come before, whether they

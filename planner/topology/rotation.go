@@ -46,7 +46,7 @@ type CARotation struct {
 	Source state.Target
 	// Old and new are identities; new is empty as long as the CA is to be made.
 	Old, New string
-	// Begun tells that the new CA is there, reissuing that it has signed something,
+	// Begun reports whether the new CA is there, reissuing that it has signed something,
 	// and so is trusted by all, dropping that somebody has let go of the old one,
 	// and so nothing rests on that.
 	Begun, Reissuing, Dropping bool
@@ -61,7 +61,7 @@ type KeyRotation struct {
 	// Old and new are the identities of the public keys; new is empty as long as
 	// the pair is to be made.
 	Old, New string
-	// Begun tells that the new pair is there and somebody believes it, signing that
+	// Begun reports whether the new pair is there and somebody believes it, signing that
 	// somebody signs with it, signed that all do, and dropping that somebody does
 	// not believe the old one any more.
 	Begun, Signing, Signed, Dropping bool

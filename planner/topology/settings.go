@@ -6,7 +6,7 @@ import (
 
 // Who reads a plan asks of each value that changes which line wants it. Most values
 // are a setting put into a file or object; tables say which goes where, and what no
-// row of a table speaks of is kubeadm's default. What a patch sets shows when the same
+// row of a table refers to is kubeadm's default. What a patch sets shows when the same
 // is rendered without it.
 
 // Placing says where in an item a setting is. Both are paths, taken apart. A key "*"

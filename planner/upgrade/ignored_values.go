@@ -168,7 +168,7 @@ func ignoredOfKubelets(c *topology.Cluster) []ignoredUse {
 	return out
 }
 
-// keptOfKubelet returns the entries of ignore_changes that speak of the node's kubelet, its
+// keptOfKubelet returns the entries of ignore_changes that refer to the node's kubelet, its
 // own first.
 func keptOfKubelet(n *topology.Node) []config.Ignored {
 	return slices.DeleteFunc(slices.Concat(n.Lifecycle.IgnoreChanges, n.Cluster.Lifecycle.IgnoreChanges), func(i config.Ignored) bool { return i.Path[0] != "kubelet" })

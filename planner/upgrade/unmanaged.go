@@ -16,7 +16,7 @@ import (
 )
 
 // unmanagedLeftBehind refuses to raise versions while control planes are there that no block
-// speaks of and that would stay in an older minor version: nobody upgrades them, and
+// refers to and that would stay in an older minor version: nobody upgrades them, and
 // the endpoint leads to them as to the others.
 func unmanagedLeftBehind(c *topology.Cluster) diag.Diagnostics {
 	if c.Report == nil {

@@ -315,7 +315,7 @@ func UpgradeLine(c *topology.Cluster) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// Misfit speaks of what keeps a node's files from being rendered.
+// Misfit reports what keeps a node's files from being rendered.
 func Misfit(n *topology.Node, err error) *diag.Diagnostic {
 	text := n.Cluster.Fleet.Config.Secrets.Text(err.Error())
 	return diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.Target, text).At(misfitPlace(n, err)).For(n.Target)

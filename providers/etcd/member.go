@@ -130,7 +130,7 @@ func tlsConfig(ca, crt, key []byte) (*tls.Config, error) {
 	}
 	pair, err := tls.X509KeyPair(crt, key)
 	if err != nil {
-		// The cause is left out: it speaks of key material.
+		// The cause is left out: it refers to key material.
 		return nil, errors.New("the client certificate and its key do not fit together")
 	}
 	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil

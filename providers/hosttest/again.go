@@ -9,7 +9,7 @@ import (
 )
 
 // testAgain: what was just done is found done, unless its operation says that it is
-// done anew each time.
+// done again each time.
 func testAgain(t *testing.T, s *subject) {
 	file, tree := folder+"/file", folder+"/tree"
 	s.do(t, s.write(tree+"/a/b", "x"))

@@ -25,7 +25,7 @@ type shop struct {
 	pods    []any
 	budgets []any
 	volumes []any
-	// refuses tells that a budget does not allow the eviction of the pod.
+	// refuses reports whether a budget does not allow the eviction of the pod.
 	refuses map[string]bool
 	// noEviction is an API without the subresource.
 	noEviction       bool

@@ -79,7 +79,7 @@ func requiredTerms(p *corev1.Pod) []corev1.NodeSelectorTerm {
 	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
-// nameField is the one field of a node that a term may speak of.
+// nameField is the one field of a node that a term may refer to.
 const nameField = "metadata.name"
 
 var selectionOf = map[corev1.NodeSelectorOperator]selection.Operator{

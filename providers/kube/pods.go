@@ -132,7 +132,7 @@ func allLocalVolumes(ctx context.Context, s *session, nodes map[string]state.Nod
 	return out, err
 }
 
-// observePods fills in what a drain of the nodes would evict, and what speaks of it.
+// observePods fills in what a drain of the nodes would evict, and what refers to it.
 func observePods(ctx context.Context, s *session, report *state.ClusterReport, pods []corev1.Pod, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil

@@ -58,7 +58,7 @@ type rollout struct {
 	mark string
 	// running are the pods that run as the object is now, of those wanted.
 	running, wanted int32
-	// held says why none of the others starts anew unless somebody does something, and
+	// held says why none of the others restarts unless somebody does something, and
 	// what; empty where that is not so.
 	held string
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRestart: the pods are marked once, and it is done when all of them have
-// started anew.
+// restarted.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	marks, ready := object{}, 1

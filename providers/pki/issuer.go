@@ -17,7 +17,7 @@ type Options struct {
 	// Now is the time from which every certificate of the run counts; the time
 	// at which the issuer is made when zero. kubeadm too has one for a run.
 	Now time.Time
-	// NewKey makes the private keys; nil makes each anew. A test that asks for many
+	// NewKey makes the private keys; nil makes each again. A test that asks for many
 	// may hand out the same again.
 	NewKey func(algorithm string) (crypto.Signer, error)
 }

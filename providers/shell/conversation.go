@@ -237,7 +237,7 @@ func (in *input) close() {
 	}
 }
 
-// judge tells from the markers how far the conversation got. given tells that sudo had a
+// judge tells from the markers how far the conversation got. given reports whether sudo had a
 // password.
 func (s *speaker) judge(sc script, a answer, exit int, raw []byte, given bool) error {
 	if a.complete {

@@ -75,7 +75,7 @@ func New(name string, t Transport, o Options) *Host {
 	}
 }
 
-// observeTries bounds how often a host is looked at anew because a file
+// observeTries bounds how often a host is looked at again because a file
 // changed while it was read.
 const observeTries = 3
 
@@ -183,7 +183,7 @@ func (h *Host) HTTPStatus(ctx context.Context, url, ca string) (int, error) {
 	return response.StatusCode, nil
 }
 
-// distrust has the CAs read anew whose files operations write.
+// distrust has the CAs reread whose files operations write.
 func (h *Host) distrust(ops []planner.Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -473,7 +473,7 @@ func TestRefusedOperations(t *testing.T) {
 	}
 }
 
-// TestNotedDigests: the digest of a large file is not computed anew while the
+// TestNotedDigests: the digest of a large file is not recomputed while the
 // file is the one that was put in place, and is whenever it is not.
 func TestNotedDigests(t *testing.T) {
 	t.Parallel()

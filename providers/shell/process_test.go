@@ -32,7 +32,7 @@ func start(t *testing.T, name, argument string) *exec.Cmd {
 }
 
 // TestProcesses: of processes with one name that one is found, and ended, which
-// speaks of the argument; and only when a file is newer than it.
+// refers to the argument; and only when a file is newer than it.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)

@@ -96,7 +96,7 @@ const (
 )
 
 // unseen is an error where the host cannot tell whether files exist: to take them
-// for absent would be to make them anew.
+// for absent would be to recreate them.
 func (r *reading) unseen() error {
 	if len(r.sections["unseen"]) == 0 {
 		return nil

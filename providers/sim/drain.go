@@ -223,7 +223,7 @@ func (b *PDB) matches(p *Pod) bool {
 	return true
 }
 
-// move takes a pod off its node; its controller makes it anew elsewhere.
+// move takes a pod off its node; its controller recreates it elsewhere.
 func (w *World) move(c *cluster, p *Pod) {
 	w.unplug(c, p)
 	if p.Controller == "" {

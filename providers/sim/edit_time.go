@@ -45,7 +45,7 @@ func duration(word string) (time.Duration, error) {
 	return d, nil
 }
 
-// renew issues what is in a file anew for as long as it held before, by the same
+// renew issues what is in a file again for as long as it held before, by the same
 // CA and with a new key.
 func (e *edit) renew(p string, f *file) error {
 	key := e.w.derive(64, "key", e.m.address, e.m.next())

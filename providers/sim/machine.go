@@ -23,7 +23,7 @@ type machine struct {
 	Off        bool       `json:"off,omitempty"`
 	Boots      int        `json:"boots,omitempty"`
 	Made       int        `json:"made,omitempty"`
-	// Installed counts how often the machine was installed anew.
+	// Installed counts how often the machine was reinstalled.
 	Installed int `json:"installed,omitempty"`
 
 	Marks *state.Marks `json:"marks,omitempty"`

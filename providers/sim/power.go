@@ -19,7 +19,7 @@ func (w *World) PowerOn(address string) {
 	}
 }
 
-// Reboot boots a host anew.
+// Reboot boots a host again.
 func (w *World) Reboot(address string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

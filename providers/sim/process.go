@@ -87,7 +87,7 @@ func (w *World) restart(m *machine, op planner.RestartProcess) bool {
 }
 
 // ServedCertificate returns the certificate of an API server or of etcd, which read
-// theirs anew for each connection.
+// theirs again for each connection.
 func (h *Host) ServedCertificate(ctx context.Context, address string) (state.CertificateInfo, error) {
 	w := h.w
 	w.mu.Lock()

@@ -27,7 +27,7 @@ func (w *World) skewed(name string, component planner.Release, server *machine) 
 	return nil
 }
 
-// restartPods starts the static pods anew that a kubelet of another version
+// restartPods starts the static pods again that a kubelet of another version
 // knows by another hash than the one before it.
 func (w *World) restartPods(m *machine, node, before, after string) {
 	if before == after {

@@ -141,7 +141,7 @@ func (w *World) rootCAs(c *cluster) []string {
 
 // Distrust lists who of all components does not trust the certificate that
 // another one shows it at present, as far as both run: each with what it has read
-// when it started, or reads anew by itself. It may be called from OnEffect, and
+// when it started, or rereads by itself. It may be called from OnEffect, and
 // from nowhere else while the world is in use.
 func (w *World) Distrust() []string {
 	var out []string

@@ -22,7 +22,7 @@ type watchdog struct {
 
 func newWatchdog(conn io.Closer) *watchdog { return &watchdog{conn: conn} }
 
-// set starts the next phase, or the present one anew.
+// set starts the next phase, or the present one again.
 func (w *watchdog) set(phase string, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

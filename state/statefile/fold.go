@@ -45,7 +45,7 @@ func contained(st *state.State, entries []state.Entry) int {
 type folder struct {
 	state state.State
 	items map[string]state.Item
-	// done are the steps of the last run that were done; partial tells that they are not
+	// done are the steps of the last run that were done; partial reports whether they are not
 	// all of its plan.
 	done    map[string]bool
 	partial bool
@@ -158,7 +158,7 @@ func (f *folder) forgetBegun() {
 	}
 }
 
-// run opens a run. One that the state knows already is counted anew.
+// run opens a run. One that the state knows already is counted again.
 func (f *folder) run(e state.Entry) error {
 	if f.state.Lineage == "" {
 		f.state.Lineage = e.Lineage

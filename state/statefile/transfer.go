@@ -45,7 +45,7 @@ func (s *Store) Any(ctx context.Context, such func(kept []byte) bool) (bool, err
 	return false, nil
 }
 
-// Reseal writes the older states anew as the codec has it by now, and tells how many it
+// Reseal writes the older states again as the codec has it by now, and tells how many it
 // wrote. One that cannot be read, as with another key than those that are here, stays as it
 // is, keeps no other from it, and is among the refused. The caller holds the lock.
 // Of a state that is no file here there are none: its place keeps them, if anybody.

@@ -122,7 +122,7 @@ kind() { openssl x509 -noout -text 2>/dev/null | sed -n 's/.*Public Key Algorith
 for f in pki/*.crt pki/etcd/*.crt; do echo "$f $(kind <$f)"; done
 for f in *.conf; do echo "$f $(sed -n 's/.*client-certificate-data: *//p' $f | base64 -d | kind)"; done`
 
-// otherAlgorithm has everything but CAs issued anew with keys of another algorithm,
+// otherAlgorithm has everything but CAs reissued with keys of another algorithm,
 // with the API answering throughout.
 func (s *site) otherAlgorithm() {
 	old := s.onPlanes(served)

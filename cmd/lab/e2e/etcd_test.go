@@ -19,7 +19,7 @@ import (
 
 // TestEtcdCare takes snapshots of a real etcd and has etcdutl look at them,
 // defragments it, sees a real PodDisruptionBudget block a drain, has a drain do what
-// each of its options says, and makes the cluster anew after two of three members have lost their data.
+// each of its options says, and makes the cluster again after two of three members have lost their data.
 func TestEtcdCare(t *testing.T) {
 	long(t)
 	beside(t, 5*time.Minute)

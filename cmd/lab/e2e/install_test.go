@@ -84,7 +84,7 @@ func (s *site) wantNewSettings() {
 	s.wantCluster()
 }
 
-// sumArtifacts writes the sums of the folder of artifacts anew, as the message
+// sumArtifacts writes the sums of the folder of artifacts again, as the message
 // about it says.
 func (s *site) sumArtifacts() {
 	s.t.Helper()

@@ -110,7 +110,7 @@ func (s *site) killedRotation() {
 	s.wantWorkload()
 }
 
-// killedRestore makes etcd anew when two of three members have lost their data.
+// killedRestore makes etcd again when two of three members have lost their data.
 func (s *site) killedRestore() {
 	s.kubectl("create", "configmap", "before")
 	file := filepath.Join(s.dir, "good.db")

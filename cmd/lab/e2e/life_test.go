@@ -17,7 +17,7 @@ import (
 )
 
 // TestChangesOfNodes takes a cluster of three control planes and two workers
-// through what happens to nodes over the years: a host is installed anew, a
+// through what happens to nodes over the years: a host is reinstalled, a
 // worker becomes a control plane and a worker again, the endpoint moves, a host
 // is gone for good. After each the plan finds nothing to do. The operator has no
 // keys of the hosts: those that they show at first contact are the only ones after it.

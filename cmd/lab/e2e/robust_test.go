@@ -20,7 +20,7 @@ import (
 
 // TestKilled founds, changes and destroys a small cluster with commands that
 // are killed with SIGKILL in the middle of steps; the same command again
-// converges. Then its state file is lost, and made anew.
+// converges. Then its state file is lost, and recreated.
 func TestKilled(t *testing.T) {
 	long(t)
 	beside(t, 10*time.Minute)

@@ -45,7 +45,7 @@ type site struct {
 	// names are the node names of hosts that are named otherwise.
 	names map[string]string
 	// givenCA reports whether the cluster's CA is the operator's, whose certificate may be issued
-	// anew for the same key.
+	// again for the same key.
 	givenCA bool
 	// externalEtcd reports whether no control plane has a member.
 	externalEtcd bool

@@ -184,7 +184,7 @@ func (f Installed) item(n *topology.Node) state.Item {
 }
 
 // Runs reports whether the file is one that a unit runs or reads when it starts.
-// runc and containerd's shim are started anew for each container.
+// runc and containerd's shim are restarted for each container.
 func (f Installed) Runs() bool {
 	switch f.Path {
 	case Programs + "/containerd", Units + ContainerdUnit, RuntimeConfig, Programs + "/kubelet", Units + topology.KubeletUnit, kubeletDropIn:

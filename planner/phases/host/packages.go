@@ -94,7 +94,7 @@ func packageItems(n *topology.Node) []state.Item {
 	return out
 }
 
-// ObservePackage returns a package as far as the item speaks of it, and its status
+// ObservePackage returns a package as far as the item refers to it, and its status
 // where it is there in part.
 func ObservePackage(it *state.Item, p state.Package) (state.Value, bool) {
 	pairs := []any{}
@@ -179,7 +179,7 @@ func dnfSource(p *config.Packages, version string) string {
 }
 
 // choosePackages collects the packages among the changes. One that is only held
-// anew restarts nothing.
+// again restarts nothing.
 func (i *installation) choosePackages(w topology.PhaseWork) {
 	for _, p := range packages(i.Node) {
 		k := slices.IndexFunc(w.Changes, func(c planner.Change) bool { return c.Kind == state.KindPackage && c.Address.ID() == p.Name })
@@ -212,7 +212,7 @@ func (i *installation) heldNote() string {
 }
 
 // PartOfPackage tells with which part of the software a package goes. kubeadm
-// and kubectl start nothing anew.
+// and kubectl start nothing again.
 func PartOfPackage(name string) topology.Part {
 	switch name {
 	case kubeletPackage:

@@ -82,7 +82,7 @@ func isDown(n *topology.Node) bool {
 }
 
 // Down are workers that are down and whose turn does not come: they count as
-// unavailable throughout. One that joins anew is none: its Node is of before.
+// unavailable throughout. One that rejoins is none: its Node is of before.
 func Down(c *topology.Cluster, members []*topology.Node) []*topology.Node {
 	turning := Turning(c, config.Worker)
 	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool { return !isDown(n) || n.Joins() || slices.Contains(turning, n) })

@@ -223,10 +223,10 @@ func UpgradeKubelet(n *topology.Node) planner.Step {
 	)}
 }
 
-// RegisteredAttr of a kubelet's unit tells that its Node is there.
+// RegisteredAttr of a kubelet's unit reports whether its Node is there.
 const RegisteredAttr = "registered"
 
-// observeRegistered adds whether a kubelet's Node is there, where that is spoken of.
+// observeRegistered adds whether a kubelet's Node is there, where that is referred to.
 func observeRegistered(n *topology.Node, a state.Address, seen state.Value) state.Value {
 	was := pki.ImplicitAttribute(n.Cluster.Fleet, a, RegisteredAttr)
 	switch {

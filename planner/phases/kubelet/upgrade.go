@@ -17,7 +17,7 @@ import (
 
 // kubeletUnit returns the desired kubelet. Of one that runs the version is compared:
 // that of the program with that of the process. While the API does not answer
-// nobody tells that of the process: the one that is remembered stands for both.
+// nothing shows the version of the process: the one that is remembered stands for both.
 func kubeletUnit(n *topology.Node) state.Item {
 	it := state.Item{
 		Address: topology.ItemAddress(n.Target, topology.KubeletStartPhase, "unit", topology.KubeletUnit), Kind: state.KindUnit, Partial: true,
@@ -85,7 +85,7 @@ func emptied(n *topology.Node) bool {
 }
 
 // turnStep completes kubelet-start for a kubelet that gets another version: it
-// is proved to run, with the static pods that it starts anew, before pods are
+// is proved to run, with the static pods that it restarts, before pods are
 // let in again.
 func turnStep(n *topology.Node, s planner.Step, w topology.PhaseWork) planner.Step {
 	s.Operations = append(s.Operations,
@@ -185,7 +185,7 @@ func stay(n *topology.Node) planner.Operations {
 	return planner.Operations{planner.Cordon{Node: n.NodeName, Undo: true, For: drain.ForLeaving}}
 }
 
-// restarts returns the static pods that the node's new kubelet starts anew: the hash
+// restarts returns the static pods that the node's new kubelet restarts: the hash
 // by which it knows a pod is taken over its own version of the pod's type.
 func restarts(n *topology.Node, w topology.PhaseWork) []*state.Item {
 	var out []*state.Item

@@ -25,7 +25,7 @@ const (
 type ownMark struct{ group, in, key, why string }
 
 // ownMarks are what the API server knows objects of a group by that it makes itself, and
-// makes anew when they are gone: at its start, or at once. (kubernetes.io's reference of
+// recreates when they are gone: at its start, or at once. (kubernetes.io's reference of
 // labels and annotations; kube-aggregator's autoregister controller, v1.36.)
 var ownMarks = []ownMark{
 	{rbacGroup, "labels", "kubernetes.io/bootstrapping", "rights rest on it"},
@@ -210,7 +210,7 @@ func LeftThere(changes []planner.Change, own map[state.Address]OwnObject) []plan
 	return changes
 }
 
-// WarnLeft speaks of what is only forgotten of that: nothing in it can be taken back.
+// WarnLeft reports what is only forgotten of that: nothing in it can be taken back.
 func WarnLeft(v *topology.Fleet, p *planner.Plan, own map[state.Address]OwnObject, observed *state.Snapshot) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, a := range p.Forgotten {

@@ -13,7 +13,7 @@ import (
 
 // WantedInside refuses to delete a Namespace or a CustomResourceDefinition in which the
 // configuration still wants objects: the API deletes them with it, and every later
-// plan would make them anew in what is no longer there.
+// plan would recreate them in what is no longer there.
 func WantedInside(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, ch := range p.Changes {

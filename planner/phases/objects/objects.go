@@ -205,7 +205,7 @@ func Recordable(it state.Item) state.Item {
 	return it
 }
 
-// TrustedSerial returns the CA's certificate that is trusted: the one that the item speaks of
+// TrustedSerial returns the CA's certificate that is trusted: the one that the item refers to
 // where it is among several.
 func TrustedSerial(cas []state.CertificateInfo, it *state.Item) string {
 	wanted := it.Attributes.Get(planner.CASerial).AsString()

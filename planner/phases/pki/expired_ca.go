@@ -97,7 +97,7 @@ func unmanagedNode(n *topology.Node) bool {
 	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == LeftExpired(c)[c.CABase()]
 }
 
-// checkExpired speaks of a CA that kubewright has made and that has ended.
+// checkExpired reports a CA that kubewright has made and that has ended.
 func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
 	at := Place(c, "certificates.ca_validity")
 	if _, ok := c.AtOnce[a.Base]; ok {
@@ -116,8 +116,8 @@ func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) 
 		ca.CommonName, a.Base, Date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.Target)
 }
 
-// expiredFlags ask for all CAs of ours that have ended to be replaced; carries tells
-// that one of them keeps the API from answering.
+// expiredFlags ask for all CAs of ours that have ended to be replaced; carries reports
+// whether one of them keeps the API from answering.
 func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 	for _, a := range c.Authorities {
 		if a.KeyLocation == topology.Made && CAExpired(c, a) {
@@ -128,7 +128,7 @@ func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 	return flags, carries
 }
 
-// warnExpiredProxy speaks of the front proxy's CA when it alone has ended. It refuses
+// warnExpiredProxy reports the front proxy's CA when it alone has ended. It refuses
 // nothing: the rotation needs an API that answers, every node, and a plan of its
 // own, and what keeps one of these away has to be put right before.
 func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {

@@ -31,7 +31,7 @@ type HeldCertificate struct {
 	NotAfter      time.Time
 	// DaysLeft are whole days; negative when it has ended.
 	DaysLeft int
-	// Ended tells that it is not valid any more, Due that it is to be renewed.
+	// Ended reports whether it is not valid any more, Due that it is to be renewed.
 	Ended, Due bool
 	// RenewedBy is who renews it.
 	RenewedBy planner.Renewer
@@ -102,7 +102,7 @@ func CertificateFiles(n *topology.Node) []listed {
 		listed{topology.KubeletClientCert, state.ReadCertificate, kubelet},
 		// With serverTLSBootstrap it asks for one; without, it signs one for itself.
 		listed{path.Dir(topology.KubeletClientCert) + "/kubelet-server-current.pem", state.ReadCertificate, planner.ByKubelet},
-		// What a kubelet has signed for itself it never signs anew, and nobody verifies it.
+		// What a kubelet has signed for itself it never signs again, and nobody verifies it.
 		listed{path.Dir(topology.KubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.ByNobody})
 }
 

@@ -31,7 +31,7 @@ func nodeIgnore(n *topology.Node) {
 }
 
 // ignoredArgs returns the arguments of static pods that are ignored. They are not put into the
-// settings: a patch may speak of where an argument stands, and of the value that it has.
+// settings: a patch may refer to where an argument stands, and of the value that it has.
 func ignoredArgs(n *topology.Node, components []Component) *kubeadm.Kept {
 	out := kubeadm.Kept{}
 	for _, c := range components {

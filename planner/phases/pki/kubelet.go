@@ -82,7 +82,7 @@ func input(k topology.KubeletKey) kubeadm.Input {
 	}
 }
 
-// UsableAttr of a kubelet's certificate tells that the kubelet would find it, and its
+// UsableAttr of a kubelet's certificate reports whether the kubelet would find it, and its
 // kubeconfig, when it starts.
 const UsableAttr = "usable"
 
@@ -96,7 +96,7 @@ func ImplicitAttribute(v *topology.Fleet, a state.Address, name string) state.Va
 	return was.Attributes.Get(name)
 }
 
-// observeUsable adds whether a kubelet has what it is known by, where that is spoken of.
+// observeUsable adds whether a kubelet has what it is known by, where that is referred to.
 func observeUsable(n *topology.Node, a state.Address, seen state.Value) state.Value {
 	if n.MissingCredentials() == "" && ImplicitAttribute(n.Cluster.Fleet, a, UsableAttr).IsNull() {
 		return seen

@@ -16,7 +16,7 @@ import (
 // A CA and the service account key pair are made when a cluster is founded, and in
 // a rotation that somebody asked for. Afterwards everything rests on them, so that
 // one which is missing was lost: it is brought from a control plane that still has
-// it, or put back by somebody, and never made anew.
+// it, or put back by somebody, and never recreated.
 
 // CompletePrimary takes another control plane for the primary, from which the others get
 // what they lack, where the primary lacks something that all share.
@@ -83,7 +83,7 @@ func HasNo(n *topology.Node, path string) string {
 }
 
 // refuseLostCAs names what the primary lacks, as no control plane has all of it, and
-// what would be made anew. A CA of which the key alone is missing is found where
+// what would be recreated. A CA of which the key alone is missing is found where
 // the CAs are checked.
 func refuseLostCAs(c *topology.Cluster) diag.Diagnostics {
 	if !hasLost(c) {
@@ -131,7 +131,7 @@ func whereElse(n *topology.Node, path string) string {
 
 // WithLostKey adds to a certificate that its key is not beside it, or another one: half of a pair is
 // as good as none. That of a CA of ours is brought whole (a controller manager signs by
-// that of the cluster), and of what we can issue both are issued anew, since whoever
+// that of the cluster), and of what we can issue both are reissued, since whoever
 // uses it would not start again. Keys that are to lie elsewhere are the operator's to give.
 func WithLostKey(v *topology.Fleet, it *state.Item, attrs state.Value, r *state.Report) state.Value {
 	if it.Address.Class() != "certificate" {

@@ -25,7 +25,7 @@ func BringNext(r *topology.KeyRotation) planner.Operation {
 }
 
 // RotationPaths returns the files of a rotation, in the order in which they go: the
-// last one tells that it is a second copy, and may be taken away.
+// last one reports whether it is a second copy, and may be taken away.
 func RotationPaths(a topology.CA) []string {
 	return []string{a.OldFile(), a.NextBase() + ".key", a.NextBase() + ".crt"}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // readers says of every component what it reads only when it starts, after the
-// sources of Kubernetes 1.34 to 1.37 and etcd 3.6 and 3.7. Read anew, and so not
+// sources of Kubernetes 1.34 to 1.37 and etcd 3.6 and 3.7. Read again, and so not
 // here, are: the serving pair, the client CA, the CA and the pair of the front
 // proxy, the kubelet client's pair (apiserver: dynamiccertificates; client-go:
 // transport, ReloadTLSFiles), the pair of the etcd client and etcd's own two
@@ -195,7 +195,7 @@ func takeUp(n *topology.Node, s *planner.Step, w topology.PhaseWork, phase strin
 
 // CertReload is what components are to take up: files that are written, also those
 // to trust which they would read by themselves, and files that they have not read
-// since, but for some. started tells that those without a manifest have been started by then.
+// since, but for some. started reports whether those without a manifest have been started by then.
 type CertReload struct {
 	Files   map[string]bool
 	Trust   bool

@@ -44,7 +44,7 @@ var ControlPlane = topology.Phase{
 var ControlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // podStep changes static pods that run, and restarts those that have to read
-// something anew: one control plane of the cluster at a time, each waited for
+// something again: one control plane of the cluster at a time, each waited for
 // until it runs what was written and answers.
 func podStep(n *topology.Node, w topology.PhaseWork, phase string) planner.Step {
 	if pods := podsOf(n, w, phase); len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer) {
@@ -57,7 +57,7 @@ func podStep(n *topology.Node, w topology.PhaseWork, phase string) planner.Step 
 }
 
 // Disrupts completes a step that restarts the components of static pods that are
-// rewritten or have to read something anew.
+// rewritten or have to reread something.
 func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread []string) planner.Step {
 	c := n.Cluster
 	restarted := slices.Concat(rewritten, reread)

@@ -225,7 +225,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	b.mu.Lock()
 	held := b.held
 	b.mu.Unlock()
-	// A version is never used twice, also when a row was removed and made anew.
+	// A version is never used twice, also when a row was removed and recreated.
 	const mine = ` ($5 = '' OR EXISTS (SELECT 1 FROM {schema}.locks WHERE name = $1 AND run = $5)) `
 	args := []any{b.name, next.Lineage, next.Serial, next.Data, held}
 	text := `INSERT INTO {schema}.states (name, version, lineage, serial, data)

@@ -475,7 +475,7 @@ func (s *session) wasLeftAlone(done *planner.Plan) bool {
 const startsWithin = time.Minute
 
 // replanStarted plans once more, and again while all there is to do is to wait
-// until something runs: static pods that start anew, because a kubelet got another
+// until something runs: static pods that restart, because a kubelet got another
 // version or etcd beside them restarted, are no difference from the configuration.
 // An interrupt ends the waiting: everything is done by then.
 func (s *session) replanStarted(ctx context.Context) (diag.Diagnostics, error) {

@@ -29,7 +29,7 @@ func (o *changeOptions) given() bool {
 	return o.refreshOnly || len(o.excludes)+len(o.replace)+len(o.accept)+len(o.forget) > 0
 }
 
-// changeFlags adds the flags of changeOptions that speak of targets.
+// changeFlags adds the flags of changeOptions that refer to targets.
 func (o *changeOptions) changeFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
 	f.StringArrayVar(&o.replace, topology.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")

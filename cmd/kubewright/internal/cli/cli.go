@@ -77,7 +77,7 @@ type app struct {
 	givenAgain  []string
 	// secrets are taken out of everything that is said of a failure.
 	secrets *state.Redactor
-	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen tells that it is
+	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen reports whether it is
 	// written to stderr.
 	log          *logged.Log
 	logsToScreen bool

@@ -49,7 +49,7 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// completion tells that a shell asks how a command line goes on, and returns its
+// completion reports whether a shell asks how a command line goes on, and returns its
 // arguments. A flag at their end of which one dash is written gets two: then
 // dashes is 1, as many as the shell wants to see.
 func completion(args []string) (out []string, dashes int, ok bool) {

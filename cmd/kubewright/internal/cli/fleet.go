@@ -35,7 +35,7 @@ type member struct {
 
 	mu   sync.Mutex
 	host providers.Host
-	// again is the last attempt to connect anew.
+	// again is the last attempt to connect again.
 	again  *reopening
 	closed bool
 }
@@ -225,7 +225,7 @@ func (o *observer) host(ctx context.Context, m *member) {
 	}
 }
 
-// answered tells that an error is no silence: a machine that runs gives it, or what is
+// answered reports whether an error is no silence: a machine that runs gives it, or what is
 // wrong is here and nobody was asked. One that shows another key does not prove to be the
 // host that it was. A bastion's error, which comes wrapped, says nothing of the host
 // behind it.

@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// generateFlag has plan write the blocks of clusters that import blocks speak of.
+// generateFlag has plan write the blocks of clusters that import blocks refer to.
 const generateFlag = "generate-config-out"
 
 // generation is what -generate-config-out has written.
@@ -28,7 +28,7 @@ type generation struct {
 	unsaid view.Unsaid
 }
 
-// generate writes the clusters that import blocks speak of, and that have no block,
+// generate writes the clusters that import blocks refer to, and that have no block,
 // into a new file of the configuration. From then on it is the user's as any other.
 func (s *session) generate(ctx context.Context) error {
 	name := s.opts.generateOut

@@ -331,7 +331,7 @@ func (a *app) deliver(got fetched, names pki.Naming, o kubeconfigOptions) error 
 	return a.say("Context %s is in %s%s.\n", names.Context, file, got.belief())
 }
 
-// replaceable refuses a file that holds more than what is to be written anew: another
+// replaceable refuses a file that holds more than what is to be rewritten: another
 // cluster, or the certificate of another user.
 func replaceable(file string, present []byte, names pki.Naming) error {
 	clusters, users, err := pki.Named(present)

@@ -96,7 +96,7 @@ func (a *app) logFindings(diags diag.Diagnostics) {
 	}
 }
 
-// draws reports whether a part of the screen can be drawn anew: stdout is a terminal
+// draws reports whether a part of the screen can be redrawn: stdout is a terminal
 // that moves its cursor, and no log is written in between.
 func (a *app) draws() bool {
 	return a.terminal() && a.Getenv("TERM") != "dumb" && !a.logsToScreen

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// reopenPatience is how long those who ask wait for an attempt to connect anew, from
+	// reopenPatience is how long those who ask wait for an attempt to connect again, from
 	// when it began: where the host is off, there is time left to ask another one.
 	reopenPatience = 5 * time.Second
 	// reopenPause is between an attempt that failed and the next one.
 	reopenPause = 5 * time.Second
 )
 
-// reopening is an attempt to connect a host anew whose connection has ended. All who ask
+// reopening is an attempt to connect a host again whose connection has ended. All who ask
 // for the host share it.
 type reopening struct {
 	over chan struct{} // closed when host or err is set
@@ -29,7 +29,7 @@ type reopening struct {
 }
 
 // connect returns the member's host, connected. One whose connection has ended since is
-// connected anew; what was under way on it is not done again.
+// connected again; what was under way on it is not done again.
 func (m *member) connect(ctx context.Context) (providers.Host, error) {
 	m.mu.Lock()
 	if m.host == nil {
@@ -68,7 +68,7 @@ func ended(h providers.Host) error {
 	}
 }
 
-// reopen begins to connect the host anew, unless somebody does or has just failed. The
+// reopen begins to connect the host again, unless somebody does or has just failed. The
 // first to ask may give up; the others still want the connection. The member is locked.
 func (m *member) reopen(ctx context.Context, lost error) *reopening {
 	if a := m.again; a != nil && (!a.isOver() || a.err != nil && time.Now().Before(a.next)) {

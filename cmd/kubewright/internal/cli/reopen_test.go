@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestCutConnection: a host whose connection has ended is connected anew by the next that
+// TestCutConnection: a host whose connection has ended is connected again by the next that
 // needs it, through its bastion and by the key that it has shown; once, however many need
 // it at the same time.
 func TestCutConnection(t *testing.T) {
@@ -68,7 +68,7 @@ func (lostHost) Ended() error {
 	return &providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to 10.0.0.1", Cause: errors.New("no sign of life for 30s")}
 }
 
-// TestOffHost: of a host that is off, each attempt to connect anew keeps those who ask
+// TestOffHost: of a host that is off, each attempt to connect again keeps those who ask
 // waiting once, and for less than it takes, so that they can ask another one. What they
 // hear is that nothing was sent.
 func TestOffHost(t *testing.T) {

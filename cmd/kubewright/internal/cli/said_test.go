@@ -83,7 +83,7 @@ func TestEveryErrorIsShownByATest(t *testing.T) {
 
 // errorTexts returns the errors of a package by where they stand: the longest part of
 // each that is always the same. What only passes another error on is left out, and
-// what speaks of a defect.
+// what refers to a defect.
 func errorTexts(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(inRepository(folder), "*.go"))

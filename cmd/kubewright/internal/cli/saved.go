@@ -239,7 +239,7 @@ func orNone(s string) string {
 
 // applied returns the last apply of a saved plan, and the last one of another plan behind
 // it; nil when there is none. A plan is known by its digest and by the state that it was
-// made for: who has one made anew later may want the same once more.
+// made for: who has one recreated later may want the same once more.
 func (s *session) applied(p *planner.Plan) (last, since *state.Apply) {
 	if s.recorded == nil {
 		return nil, nil

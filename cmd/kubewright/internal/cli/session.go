@@ -50,7 +50,7 @@ type planOptions struct {
 	onError onError
 	// saved is the plan in a file that is to be carried out; nil without one.
 	saved *planfile.File
-	// generateOut is the file for clusters that import blocks speak of.
+	// generateOut is the file for clusters that import blocks refer to.
 	generateOut string
 }
 
@@ -71,7 +71,7 @@ type session struct {
 	// run makes another one. That what is there equals a secret is seen by it, and no
 	// plan has its fingerprints: a plan is the same in each run.
 	firstKey string
-	// had are the targets that an address of the command line may speak of although neither
+	// had are the targets that an address of the command line may refer to although neither
 	// configuration nor state have them any more: this run may take them out, or those that
 	// it goes on from have.
 	had []state.Target
@@ -90,10 +90,10 @@ type session struct {
 	sending string
 	// command is how this command is run again, where that is neither apply nor destroy.
 	command string
-	// restores is the snapshot that etcd is made anew of, in a restore.
+	// restores is the snapshot that etcd is rebuilt from, in a restore.
 	restores maintenance.EtcdRestore
 	// leaseless leaves the clusters' leases alone: they are in the etcd that is made
-	// anew. Hosts accept one run all the same.
+	// again. Hosts accept one run all the same.
 	leaseless bool
 	// resumed is the apply that this one goes on from, of a saved plan that was begun
 	// before; nil otherwise.

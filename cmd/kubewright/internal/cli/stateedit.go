@@ -221,7 +221,7 @@ func (a *app) stateRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-// spokenOf returns the targets that the addresses speak of; a cluster is meant with its
+// spokenOf returns the targets that the addresses refer to; a cluster is meant with its
 // nodes and addons.
 func spokenOf(st *state.State, addresses []string) ([]state.Target, error) {
 	var out []state.Target
@@ -306,7 +306,7 @@ func (a *app) stateDecryptCommand() *cobra.Command {
 		})
 }
 
-// resealing makes the two commands that write all that is kept anew.
+// resealing makes the two commands that write all that is kept again.
 func (a *app) resealing(name, short, long string, refuse func(*config.Encryption) *diag.Diagnostic) *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{

@@ -133,8 +133,8 @@ func (a *app) readPushed(ctx context.Context, file string) ([]byte, error) {
 	return b, err
 }
 
-// pushable refuses a state that the present one should not give way to; same tells
-// that it is the present one.
+// pushable refuses a state that the present one should not give way to; same reports
+// whether it is the present one.
 func (s *session) pushable(pushed *state.State, file string, force bool) (same bool, err error) {
 	now := s.recorded
 	if now == nil {

@@ -118,7 +118,7 @@ func (l *Log) write(level slog.Level, text string, about []any) {
 	}
 }
 
-// asking tells that something is about to be asked, and with the function that it
+// asking reports whether something is about to be asked, and with the function that it
 // returns what came of it. What fails is a warning: it may be tried again.
 func (l *Log) asking(what string, about ...any) func(error, ...any) {
 	l.Trace("asking "+what, about...)

@@ -11,7 +11,7 @@ import (
 // acceptance is what to do about the configuration so that it agrees with what
 // somebody has changed outside, where the language can say it.
 type acceptance struct {
-	// write are lines for the block that is spoken of.
+	// write are lines for the block that is referred to.
 	write []string
 	// out are the places of what is to be taken out.
 	out []string
@@ -49,7 +49,7 @@ func (p *page) accept(c planner.Change) {
 	}
 }
 
-// blockOf returns the block of the configuration that speaks of a changed item.
+// blockOf returns the block of the configuration that refers to a changed item.
 func blockOf(c planner.Change) string {
 	t := c.Address.Target
 	switch {

@@ -24,7 +24,7 @@ type annotation struct {
 	level  string
 	title  string
 	origin state.Source
-	// of are the resources that it speaks of.
+	// of are the resources that it refers to.
 	of    []string
 	lines []string
 }

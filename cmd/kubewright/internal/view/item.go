@@ -100,7 +100,7 @@ func (p *page) item(it item, attributes bool) entry {
 	return e
 }
 
-// lifetime says of a certificate that is issued anew when the one that is there ends,
+// lifetime says of a certificate that is reissued when the one that is there ends,
 // and how long the new one holds.
 func (it item) lifetime() string {
 	text := ending(it.Shown)
@@ -200,7 +200,7 @@ func (it item) gist() string {
 	return brackets(parts)
 }
 
-// held tells that upgrades of the host leave a package alone.
+// held reports whether upgrades of the host leave a package alone.
 func held(v state.Value) string {
 	if v.Get("held").AsBool() {
 		return "held"

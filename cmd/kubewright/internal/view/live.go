@@ -33,7 +33,7 @@ type LiveProgress struct {
 	// drawn are the widths of the lines of the block on the screen.
 	drawn []int
 	// refolded reports whether the terminal has another width than when the block was
-	// drawn, and has laid out its lines anew.
+	// drawn, and has laid out its lines again.
 	refolded bool
 	// pending are lines that go above the block at the next redraw.
 	pending  []string

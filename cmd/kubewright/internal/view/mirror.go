@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// mirrored tells that a cluster changes only in the objects that repeat what its
+// mirrored reports whether a cluster changes only in the objects that repeat what its
 // nodes are shown to get, and names them.
 func mirrored(plan *planIndex, c planner.ResourceChange, phases []phase) []string {
 	if c.Target.Type != state.TypeCluster || c.Action != planner.Update {

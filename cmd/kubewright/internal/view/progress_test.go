@@ -226,7 +226,7 @@ func TestLiveProgressFoldsMany(t *testing.T) {
 }
 
 // erasing are the sequences that clear something, and early those that clear a row
-// anywhere else than right before it is written anew.
+// anywhere else than right before it is rewritten.
 var (
 	erasing = regexp.MustCompile(`\x1b\[\d*[JK]`)
 	early   = regexp.MustCompile(`[^\nA]\x1b\[2K|\x1b\[2K\n`)
@@ -245,7 +245,7 @@ func (w *writes) Write(b []byte) (int, error) {
 
 // TestLiveProgressNeverFlickers: a new picture is one write, which goes over the old
 // one line by line: nothing is cleared but a row that had more, right before it is
-// written anew, and what is left below.
+// rewritten, and what is left below.
 func TestLiveProgressNeverFlickers(t *testing.T) {
 	t.Parallel()
 	t.Run("each step", func(t *testing.T) { neverFlickers(t, nil) })

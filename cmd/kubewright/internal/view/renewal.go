@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// renews reports whether nothing of an item changes but that it begins anew.
+// renews reports whether nothing of an item changes but that it begins again.
 func (it item) renews() bool {
 	return it.Action == planner.Update && len(it.Attributes) == 1 && it.Attributes[0].Path == planner.RenewalDue
 }

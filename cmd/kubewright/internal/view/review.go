@@ -324,7 +324,7 @@ func leavesOut(plan *planner.Plan) string {
 	return ""
 }
 
-// restrictions returns the flags by which a plan speaks of a part only.
+// restrictions returns the flags by which a plan refers to a part only.
 func restrictions(plan *planner.Plan) []string {
 	var out []string
 	for _, f := range []struct {

@@ -60,7 +60,7 @@ func StateForgets(w io.Writer, gone []Forgotten, dry bool, o Options) error {
 	return p.flush(w)
 }
 
-// StateForgot tells that it is done.
+// StateForgot reports whether it is done.
 func StateForgot(w io.Writer, n int, o Options) error {
 	p := newPage(o)
 	p.line()

@@ -48,7 +48,7 @@ func (l *Lab) Restart(ctx context.Context, host string) error {
 	return l.Start(ctx, host)
 }
 
-// Reinstall makes a host anew under its name and addresses, with disks, machine
+// Reinstall makes a host again under its name and addresses, with disks, machine
 // id and SSH host keys of its own, and boots it. The lab's known hosts have its
 // new keys; its network card goes dead in between.
 func (l *Lab) Reinstall(ctx context.Context, host string) error {

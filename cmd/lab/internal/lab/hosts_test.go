@@ -290,7 +290,7 @@ func checkFaults(t *testing.T, l *Lab) {
 	checkReinstall(t, l)
 }
 
-// checkReinstall wants a host made anew to be another machine in every way that
+// checkReinstall wants a host recreated to be another machine in every way that
 // a client can tell.
 func checkReinstall(t *testing.T, l *Lab) {
 	identity := []string{"cat", "/etc/machine-id", "/etc/ssh/ssh_host_ed25519_key.pub"}

@@ -40,7 +40,7 @@ func NewCA(t testing.TB, name, algorithm string, from time.Time) *CA {
 	return ca
 }
 
-// Reissue issues the CA's certificate anew for the same key, valid for ten years from a
+// Reissue issues the CA's certificate again for the same key, valid for ten years from a
 // moment on.
 func (ca *CA) Reissue(t testing.TB, from time.Time) {
 	t.Helper()

@@ -99,7 +99,7 @@ func (s *Server) State() []byte {
 	return s.state
 }
 
-// Put replaces what is kept, by another way than the protocol's: versions begin anew.
+// Put replaces what is kept, by another way than the protocol's: versions begin again.
 func (s *Server) Put(state []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

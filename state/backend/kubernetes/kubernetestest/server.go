@@ -91,7 +91,7 @@ func (s *Server) Put(path string, object []byte) {
 	s.objects[path] = object
 }
 
-// Created returns how often an object was made anew at a path.
+// Created returns how often an object was recreated at a path.
 func (s *Server) Created(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
