@@ -100,6 +100,7 @@ spec:
   template:
     metadata: {labels: {app: shop}}
     spec:
+      terminationGracePeriodSeconds: 60
       topologySpreadConstraints:
       - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: shop}}}
       containers:
@@ -109,7 +110,7 @@ spec:
         args: [serve]
         readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
         resources: {requests: {cpu: 100m}}
-        lifecycle: {preStop: {sleep: {seconds: 15}}}
+        lifecycle: {preStop: {sleep: {seconds: 40}}}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -124,7 +125,9 @@ spec: {selector: {app: shop}, ports: [{port: 80, targetPort: 8080}]}
 
 // deploy makes a Deployment that can be moved without a gap, and returns the
 // address of its Service. kube-proxy asks for no CPU as kubeadm runs it, and on a
-// busy control plane hears late of a pod that goes; its preStop is for that.
+// busy control plane hears late of a pod that goes: by up to half a minute where the API
+// server that it watched has just restarted (client-go, the back-off of a reflector). The
+// preStop of the pods is for that.
 func (s *site) deploy() string {
 	s.t.Helper()
 	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(deployment, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
@@ -174,6 +177,7 @@ func (s *site) pollService(url string) func() requests {
 	}
 	s.kubectl("rollout", "status", "daemonset/pollers", "--timeout=2m")
 	names := strings.Fields(s.kubectl("get", "pods", "-l", "app=pollers", "-o", "jsonpath={.items[*].metadata.name}"))
+	nodes := strings.Fields(s.kubectl("get", "pods", "-l", "app=pollers", "-o", "jsonpath={.items[*].spec.nodeName}"))
 	lines := func(pod string) []string { return strings.Split(s.viaKubelet("logs", pod), "\n") }
 	before := map[string]int{}
 	for _, pod := range names {
@@ -187,13 +191,13 @@ func (s *site) pollService(url string) func() requests {
 	return func() requests {
 		s.t.Helper()
 		var r requests
-		for _, pod := range names {
+		for n, pod := range names {
 			all := lines(pod)[before[pod]-1:]
 			for i, line := range all[1:] {
 				began, ended := polled(s.t, all[i]), polled(s.t, line)
 				var err error
 				if _, why, failed := strings.Cut(line, "failed: "); failed {
-					err = fmt.Errorf("%s: %s", pod, why)
+					err = fmt.Errorf("%s on %s: %s", pod, nodes[n], why)
 				}
 				r.add(began, ended.Sub(began), nil, err, false)
 			}
