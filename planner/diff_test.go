@@ -196,7 +196,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffOfTheUnseen: what could not be looked at is neither present nor absent.
+// TestDiffOfTheUnseen: what could not be observed is neither present nor absent.
 func TestDiffOfTheUnseen(t *testing.T) {
 	t.Parallel()
 	it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}

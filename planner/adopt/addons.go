@@ -106,7 +106,7 @@ func objectPatch(base, seen state.Value, typed any) (string, error) {
 var untouched = map[string]bool{"image": true, "replicas": true, "apiVersion": true, "kind": true}
 
 // project returns the tree with the values that were seen of its leaves. What it does
-// not refer to is not looked at: the server fills in much, and others more.
+// not refer to is not observed: the server fills in much, and others more.
 func project(base, seen state.Value) state.Value {
 	switch {
 	case base.Kind() == state.KindMap && seen.Kind() == state.KindMap:

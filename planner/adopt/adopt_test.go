@@ -229,7 +229,7 @@ func (x *returning) rendered(objects []kubeadm.Object, seen map[state.ObjectRef]
 }
 
 // part wants the leaves of an object to be as they were read; what else there is
-// is not looked at, and how many replicas there are is anybody's.
+// is not observed, and how many replicas there are is anybody's.
 func (x *returning) part(what string, got, want state.Value) {
 	x.t.Helper()
 	for _, path := range got.Leaves() {

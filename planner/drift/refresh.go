@@ -100,7 +100,7 @@ func Drift(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Chang
 }
 
 // changed returns what has changed since the last look that ended an apply. Of a node that
-// leaves, now or in a later plan, it says nothing: not all of it was looked at, and its
+// leaves, now or in a later plan, it says nothing: not all of it was observed, and its
 // reset takes everything away. Nor does it of what nobody wants any more and is let go
 // of: that was not looked for.
 func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Change {

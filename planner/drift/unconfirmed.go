@@ -34,7 +34,7 @@ func unconfirmedBy(begun []state.Address) func(state.Address) bool {
 }
 
 // SeenDone returns the steps that nobody had seen to be done and of which by now everything is
-// as it is wanted. Of what could not be looked at nobody knows. What skip_phases leaves out
+// as it is wanted. Of what could not be observed nobody knows. What skip_phases leaves out
 // differs for as long as it does, and what is only forgotten does not: neither has to do
 // with what was begun.
 func SeenDone(v *topology.Fleet, r topology.Result) []string {
@@ -61,9 +61,9 @@ func SeenDone(v *topology.Fleet, r topology.Result) []string {
 	return out
 }
 
-// interruptedSteps is of what the state does not know what an apply has left there: the steps in
-// whose midst it was, of which something is open, and the nodes that it knows by name
-// alone, since the last write was lost.
+// interruptedSteps returns the steps that an interrupted apply was executing and of which
+// something is still open, and those of the nodes that the state knows by name alone,
+// because the last write was lost.
 func interruptedSteps(v *topology.Fleet, desired, observed *state.Snapshot, open map[state.Address]bool) []state.Address {
 	if v.Recorded == nil {
 		return nil

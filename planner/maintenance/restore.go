@@ -119,7 +119,7 @@ func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag
 }
 
 // refuseNowhere reports a cluster whose control planes have all lost what a snapshot
-// does not bring back. What one holds that was not looked at nobody knows: situate
+// does not bring back. What one holds that was not observed nobody knows: situate
 // refuses those of the configuration, and refuseUnconfigured those of the state.
 func refuseNowhere(c *topology.Cluster) diag.Diagnostics {
 	if slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.Report == nil }) {

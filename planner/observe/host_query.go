@@ -96,7 +96,7 @@ func preflightQuery(n *topology.Node, q *state.Query) {
 	q.Ports = append(q.Ports, preflight.Ports(n)...)
 	paths := preflight.EtcdClientPaths(n)
 	if n == n.Cluster.Nodes[0] {
-		// Through the first control plane an external etcd is looked at before anything
+		// Through the first control plane an external etcd is observed before anything
 		// is founded on it.
 		q.Secrets = append(q.Secrets, paths...)
 	}

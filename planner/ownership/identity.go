@@ -165,7 +165,7 @@ func StrayDepartures(v *topology.Fleet) diag.Diagnostics {
 	leavers := v.Departures()
 	for _, l := range leavers {
 		if l.Report == nil || v.Find(l.Target) != nil && !l.Replaced {
-			continue // what stays configured was looked at with its cluster
+			continue // what stays configured was observed with its cluster
 		}
 		if d := otherHost(v, l); d != nil {
 			diags.Append(d)

@@ -33,7 +33,7 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 	case !topology.OtherMachine(l.RecordedNode, l.Report):
 		return nil
 	case l.Replaced && (topology.Traceless(l.Report) || len(ownCAs(l.Report, observe.CABase(l))) > 0):
-		return nil // it was accepted, and which cluster it is of is looked at
+		return nil // it was accepted, and which cluster it is of is observed
 	case v.Restores && topology.Traceless(l.Report):
 		return nil // it is not reset, and there is nothing on it to stop
 	case topology.Traceless(l.Report):

@@ -18,7 +18,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// The pods of a node are looked at when it may have to be emptied.
+// The pods of a node are observed when it may have to be emptied.
 func TestPodsAreLookedAt(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 2)

@@ -100,7 +100,7 @@ func below(set map[string]bool, path string) bool {
 	return false
 }
 
-// settingLine is where a setting is written that is looked at; the others have line 1.
+// settingLine is where a setting is written that is observed; the others have line 1.
 const settingLine = 7
 
 // wantedWith returns what is wanted of a cluster that is about to be founded, with a setting.

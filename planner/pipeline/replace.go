@@ -22,7 +22,7 @@ import (
 // replace finds the nodes that are replaced, and puts in the place of what was
 // seen what will be there once each has left: all phases then plan a join.
 func replace(v *topology.Fleet) diag.Diagnostics {
-	if v.Original != nil { // planned before: what was seen is to be looked at again
+	if v.Original != nil { // planned before: what was seen is to be observed again
 		v.ClusterReports, v.Reports = v.Original, v.OriginalReports
 	}
 	v.Replacements, v.Original, v.OriginalReports = map[state.Target]*topology.Replacement{}, v.ClusterReports, v.Reports

@@ -141,7 +141,7 @@ func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 			out = append(out, moved(was, c, progress != nil)...)
 		}
 	}
-	leaves := progress != nil && Leaves(saved, now) // what cannot be looked at is not done now, and may be later
+	leaves := progress != nil && Leaves(saved, now) // what cannot be observed is not done now, and may be later
 	for _, c := range saved.Changes {
 		if _, left := then[c.Address]; left && !leaves && !progress.touched(saved, c.Address) {
 			out = append(out, settled(c)...)
@@ -161,7 +161,7 @@ func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 }
 
 // Leaves reports whether a plan made now cannot do all of a saved one, because it leaves out
-// what could be looked at then.
+// what could be observed then.
 func Leaves(saved, now *planner.Plan) bool {
 	return slices.ContainsFunc(now.Withheld, func(u state.Unobserved) bool { return !withheld(saved, u.Target) })
 }

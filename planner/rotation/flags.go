@@ -144,7 +144,7 @@ func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
 
 // strayFlags returns the flags by which the configuration has components use other files
 // than those of a CA, or of the service account keys, each value once. Patches count
-// as well: what is looked at is what the files say in the first stage.
+// as well: what is observed is what the files say in the first stage.
 func strayFlags(c *topology.Cluster, rotated string) []strayFlag {
 	var out []strayFlag
 	place := slices.Index(c.Fleet.Clusters, c)

@@ -1,6 +1,6 @@
 // Package topology joins what is configured, observed and recorded into one model: the
 // clusters, their nodes, the nodes that are being removed, their CAs, and the condition that
-// each of them is in. Every other package of the planner takes a *Fleet.
+// each of them is in. The packages that make the plan take a *Fleet.
 //
 // It decides nothing: it renders no file, compares nothing and chooses no operation.
 //

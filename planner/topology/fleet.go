@@ -24,14 +24,14 @@ type Fleet struct {
 	// Etcds is of which etcd the member on each control plane's own host says that it
 	// is; of those that did not answer nothing is there.
 	Etcds map[state.Target]state.EtcdIdentity
-	// ExternalEtcds has the external etcds that were looked at, by the cluster's label.
+	// ExternalEtcds has the external etcds that were observed, by the cluster's label.
 	ExternalEtcds map[string]*ExternalEtcd
 	// ObservedAt is when: certificates are due or not relative to it.
 	ObservedAt time.Time
 	// Destroy plans for nothing of the configuration to be left.
 	Destroy bool
 	// AllowUnreachable plans without workers, nodes that leave and, in a destroy,
-	// any nodes whose hosts could not be looked at. Their steps are withheld.
+	// any nodes whose hosts could not be observed. Their steps are withheld.
 	AllowUnreachable bool
 	// AllowOlderState plans with a state that lacks runs which its hosts have seen.
 	AllowOlderState bool
@@ -60,7 +60,7 @@ type Fleet struct {
 	// OriginalReports has the hosts of replaced nodes as they were seen.
 	OriginalReports map[state.Target]*state.Report
 	// Refused are nodes and clusters, by address, that cannot be what the state has of
-	// them, or are asked for what cannot be: their hosts count as not looked at, so that
+	// them, or are asked for what cannot be: their hosts count as not observed, so that
 	// what is wrong with others can still be told.
 	Refused map[string]bool
 	// Untrusted are the workers that are left out because of what their hosts report.
@@ -180,7 +180,7 @@ func (v *Fleet) Primary(label string) state.Target {
 // founded.
 type ExternalEtcd struct {
 	state.ExternalEtcdReport
-	// Err says why not all of it could be looked at; nil when all was.
+	// Err says why not all of it could be observed; nil when all was.
 	Err error
 	// Blind reports whether hosts do not let a connection through: nothing is known then.
 	Blind bool
@@ -231,7 +231,7 @@ func (v *Fleet) ClusterOf(t state.Target) *Cluster {
 }
 
 // AllowUnreachableFlag is the flag with which a plan goes on without hosts that
-// could not be looked at.
+// could not be observed.
 const AllowUnreachableFlag = "allow-unreachable"
 
 // Find returns the configured node of a target, or nil.

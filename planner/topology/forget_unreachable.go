@@ -53,7 +53,7 @@ func (v *Fleet) Answers(t state.Target) bool {
 }
 
 // SignsOfLife returns what shows that the host of a recorded node is not gone, although it
-// could not be looked at: it refused us, as a machine that runs does, or its cluster
+// could not be observed: it refused us, as a machine that runs does, or its cluster
 // hears of it. A machine at its address that does not prove to be it may be another
 // one: of that the cluster tells, where it shows a Node that is silent.
 func (v *Fleet) SignsOfLife(t state.Target) []string {

@@ -297,7 +297,7 @@ func (u *uninstallation) bringsRuntimePackage() bool {
 
 // KubeletActive returns whether a host's kubelet runs, in systemd's words. One that finds
 // no configuration starts every ten seconds and ends at once, as packages leave it:
-// which moment of that somebody looked at is no difference.
+// which moment of that somebody observed is no difference.
 func KubeletActive(r *state.Report) string {
 	active := r.Units[topology.KubeletUnit].Active
 	if active == "active" && !r.Files[topology.KubeletConfig].Exists {

@@ -78,7 +78,7 @@ func DrainStep(n *topology.Node) planner.Step {
 }
 
 // emptied reports whether the node has no pod any more that a drain would evict. Where
-// its pods were not looked at, one that has none at all is.
+// its pods were not observed, one that has none at all is.
 func emptied(n *topology.Node) bool {
 	all := n.Cluster.Report.Nodes[n.NodeName].Pods
 	return all == 0 || len(drain.PodsOf(n.Cluster, n.NodeName)) == all && len(drain.Evicted(n.Cluster, n.NodeName)) == 0

@@ -59,7 +59,7 @@ func FormerHosts(c *topology.Cluster) []string {
 }
 
 // AbsentCallers returns the names by which workers call API servers that could not be
-// looked at, as the state remembers them, and that are not the configuration's any
+// observed, as the state remembers them, and that are not the configuration's any
 // more: with those workers. They turn to the new name when they are seen again.
 func AbsentCallers(c *topology.Cluster) map[string][]string {
 	v := c.Fleet

@@ -116,7 +116,7 @@ func copiedFrom(n *topology.Node, file string) string {
 }
 
 // CertificatesQuery adds the files of which the plan tells when what they hold ends.
-// What is looked at for another reason is read as that wants.
+// What is observed for another reason is read as that wants.
 func CertificatesQuery(n *topology.Node, q *state.Query) {
 	asked := map[string]bool{}
 	for _, f := range q.Files {
@@ -171,7 +171,7 @@ func dropsOld(n *topology.Node, p *planner.Plan, path string) bool {
 	return n.Cluster.Rotation(strings.TrimSuffix(path, ".crt")) != nil && p.Step(last) != nil
 }
 
-// Certificates returns those that the node's host holds, as far as it was looked at.
+// Certificates returns those that the node's host holds, as far as it was observed.
 func Certificates(n *topology.Node) []HeldCertificate {
 	if n.Report == nil {
 		return nil

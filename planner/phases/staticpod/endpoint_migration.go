@@ -180,7 +180,7 @@ func dropName(b *topology.Builder, n *topology.Node, needs []state.Address) {
 }
 
 // turnSuperAdmin gives the founder's kubeconfig for emergencies the new endpoint.
-// Otherwise it is never looked at again.
+// Otherwise it is never observed again.
 func turnSuperAdmin(n *topology.Node) planner.Operations {
 	if !n.Report.Files[pki.SuperAdminConf].Exists {
 		return nil

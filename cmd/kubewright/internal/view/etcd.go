@@ -25,7 +25,7 @@ type EtcdSnapshotFile struct {
 	// Size is in bytes, SHA256 that of the whole file in hex.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// WithoutQuorum reports whether it is of what one member holds, and may lack the last writes.
+	// WithoutQuorum reports whether the snapshot holds the data of one member, which may lack the last writes.
 	WithoutQuorum bool `json:"without_quorum,omitempty"`
 }
 
