@@ -162,7 +162,7 @@ func (s *site) addons() {
 	if strings.Contains(r.out, "canary-of-the-addon") {
 		s.t.Error("a Secret was shown")
 	}
-	s.kubectl("rollout", "status", "-n", "tools", "deployment/agent", "--timeout=2m")
+	s.kubectl("rollout", "status", "-n", "tools", "deployment/agent", "--timeout=10m")
 	s.wantNoChanges()
 
 	s.kubectl("label", "namespace", "tools", "made=otherwise", "--overwrite")

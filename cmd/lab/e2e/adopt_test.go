@@ -226,7 +226,7 @@ func adoptions() []adoption {
 			after: func(s *site, _ *lab.KubeadmOptions) {
 				s.sh("cp1", "sed -i 's/- --leader-elect=true/- --leader-elect=true\\n    - --v=3/' /etc/kubernetes/manifests/kube-scheduler.yaml")
 				s.sh("w1", "echo 'maxPods: 42' >>/var/lib/kubelet/config.yaml && systemctl restart kubelet")
-				s.eventually("the scheduler runs as edited", 2*time.Minute, func() (string, bool) {
+				s.eventually("the scheduler runs as edited", func() (string, bool) {
 					out := s.kubectl("get", "pods", "-n", "kube-system", "-l", "component=kube-scheduler", "-o", "jsonpath={.items[*].spec.containers[0].command} {.items[*].status.containerStatuses[0].ready}")
 					return out, strings.Contains(out, "--v=3") && strings.HasSuffix(out, "true")
 				})

@@ -59,7 +59,7 @@ func (s *site) fill() {
 	if err == nil || !strings.Contains(err.Error(), "mvcc: database space exceeded") {
 		s.t.Fatalf("etcd is not full: %v", err)
 	}
-	s.eventually("etcd has an alarm", time.Minute, func() (string, bool) {
+	s.eventually("etcd has an alarm", func() (string, bool) {
 		r := s.must("etcd", "status", "-no-color")
 		return r.out, strings.Contains(r.out, "NOSPACE")
 	})

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	others.slots, others.free = slots, slots
+	others.free = slots
 	if err := at.Set("1000"); err != nil { // all of them queue up here
 		panic(err)
 	}
@@ -34,76 +34,49 @@ func TestMain(m *testing.M) {
 var others = newQueue()
 
 // beside lets a test run beside others: it measures nothing and waits most of its
-// time. Tests of time run alone. usual is what it takes on two cores, other tests
-// beside it.
+// time. usual is what it takes on two cores, other tests beside it. Tests of time, and of
+// what users of a cluster feel, run alone: where several clusters share the cores, etcd and
+// the API server give requests up that have nothing to do with what is tested.
 func beside(t *testing.T, usual time.Duration) {
 	t.Helper()
-	takePart(t, usual, 1)
-}
-
-// besideOne lets a test of what users of a cluster feel run beside one other.
-func besideOne(t *testing.T, usual time.Duration) {
-	t.Helper()
-	takePart(t, usual, max(1, others.slots-1))
-}
-
-func takePart(t *testing.T, usual time.Duration, slots int) {
-	t.Helper()
 	t.Cleanup(func() { sayFailures(os.Stdout, t.Name()) })
-	turn := part{usual, slots}
-	others.join(turn)
+	others.join(usual)
 	t.Parallel() // returns when all that run alone have, and all others have joined
-	others.enter(turn)
-	t.Cleanup(func() { others.leave(turn) })
+	others.enter(usual)
+	t.Cleanup(others.leave)
 }
 
-// part is how long a test takes, and how many slots.
-type part struct {
-	usual time.Duration
-	slots int
-}
-
-// A queue lets in as many as there is room for, the longest first. Of those that take
-// several slots only one is let in at a time, and shorter ones beside it.
+// A queue lets in as many as there is room for, the longest first.
 type queue struct {
 	*sync.Cond
-	slots, free int
-	waiting     []part
-	// wide is how many are in that take several slots.
-	wide int
+	free    int
+	waiting []time.Duration
 }
 
 func newQueue() *queue { return &queue{Cond: sync.NewCond(&sync.Mutex{})} }
 
-func (q *queue) join(p part) {
+func (q *queue) join(usual time.Duration) {
 	q.L.Lock()
 	defer q.L.Unlock()
-	q.waiting = append(q.waiting, p)
+	q.waiting = append(q.waiting, usual)
 }
 
 // enter returns when it is the turn of one.
-func (q *queue) enter(p part) {
+func (q *queue) enter(usual time.Duration) {
 	q.L.Lock()
 	defer q.L.Unlock()
-	before := func(other part) bool { return other.usual > p.usual && (other.slots == 1 || q.wide == 0) }
-	for q.free < p.slots || slices.ContainsFunc(q.waiting, before) {
+	for q.free == 0 || slices.Max(q.waiting) > usual {
 		q.Wait()
 	}
-	q.free -= p.slots
-	if p.slots > 1 {
-		q.wide++
-	}
-	i := slices.Index(q.waiting, p)
+	q.free--
+	i := slices.Index(q.waiting, usual)
 	q.waiting = slices.Delete(q.waiting, i, i+1)
 	q.Broadcast()
 }
 
-func (q *queue) leave(p part) {
+func (q *queue) leave() {
 	q.L.Lock()
 	defer q.L.Unlock()
-	q.free += p.slots
-	if p.slots > 1 {
-		q.wide--
-	}
+	q.free++
 	q.Broadcast()
 }

@@ -64,7 +64,7 @@ const (
 // renewal renews everything that is due, with the API answering throughout.
 func (s *site) renewal() {
 	s.certificates("2h", "1h59m")
-	s.eventually("certificates are due", 3*time.Minute, func() (string, bool) {
+	s.eventually("certificates are due", func() (string, bool) {
 		r := s.run("plan", "-detailed-exitcode", "-no-color")
 		// Ten on each, and super-admin.conf on the first.
 		return r.out, r.code == 2 && strings.Count(r.out, "ends 2") == 11+10 && strings.Contains(r.out, "(the same for cp3)")
@@ -177,7 +177,7 @@ func (s *site) wantOtherKeys() {
 func (s *site) ended() {
 	s.certificates("5m", "1m") // all of them count from the beginning of the apply
 	s.must("apply", "-auto-approve", "-no-color")
-	s.eventually("nothing answers any more", 8*time.Minute, func() (string, bool) {
+	s.eventually("nothing answers any more", func() (string, bool) {
 		out := s.sh(s.planes[0].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz 2>&1 || true")
 		return out, strings.Contains(out, "expired") || strings.Contains(out, "refused")
 	})
@@ -217,7 +217,7 @@ func (s *site) userKubeconfig() {
 		return s.sh(s.planes[0].Name, "umask 077; f=$(mktemp); echo "+base64.StdEncoding.EncodeToString(conf)+" | base64 -d >$f; kubectl --kubeconfig $f "+command+" 2>&1; rm $f")
 	}
 	wantContains(s.t, kubectl("auth whoami"), "jane", "viewers")
-	s.eventually("the API server knows of the binding", time.Minute, func() (string, bool) {
+	s.eventually("the API server knows of the binding", func() (string, bool) {
 		out := kubectl("auth can-i list pods -A")
 		return out, strings.Contains(out, "yes")
 	})
@@ -244,7 +244,7 @@ func (s *site) kubeletEnded() {
 	}
 	const pki = "/var/lib/kubelet/pki/"
 	s.sh(w, "systemctl stop kubelet; umask 077; { "+strings.Join(pem, "; ")+"; } >"+pki+"kubelet-client-old.pem; ln -sf "+pki+"kubelet-client-old.pem "+pki+"kubelet-client-current.pem")
-	s.eventually("the kubelet's certificate has ended", 2*time.Minute, func() (string, bool) {
+	s.eventually("the kubelet's certificate has ended", func() (string, bool) {
 		out := s.sh(w, "openssl x509 -noout -enddate -checkend 0 -in "+pki+"kubelet-client-current.pem || true")
 		return out, strings.Contains(out, "will expire")
 	})
@@ -253,7 +253,7 @@ func (s *site) kubeletEnded() {
 	wantContains(s.t, r.out, "kubelet-client-current.pem", "ended 2", "gives the kubelet a certificate, since its own has ended")
 	s.wantNoChanges()
 	s.wantCluster()
-	s.eventually("the kubelet has a certificate of its own again", time.Minute, func() (string, bool) {
+	s.eventually("the kubelet has a certificate of its own again", func() (string, bool) {
 		out := s.sh(w, "openssl x509 -noout -enddate -checkend 86400 -in "+pki+"kubelet-client-current.pem || true; readlink "+pki+"kubelet-client-current.pem")
 		return out, strings.Contains(out, "will not expire")
 	})

@@ -119,7 +119,7 @@ func (s *site) founded() {
 // wantCluster wants every node Ready and every pod of the system running.
 func (s *site) wantCluster() {
 	s.t.Helper()
-	s.eventually("all nodes are Ready", 2*time.Minute, func() (string, bool) {
+	s.eventually("all nodes are Ready", func() (string, bool) {
 		out := s.kubectl("get", "nodes", "--no-headers")
 		lines := strings.Split(out, "\n")
 		ready := 0
@@ -130,12 +130,12 @@ func (s *site) wantCluster() {
 		}
 		return out, ready == len(s.hosts()) && len(lines) == ready
 	})
-	s.eventually("no node is tainted as one that is not ready", time.Minute, func() (string, bool) {
+	s.eventually("no node is tainted as one that is not ready", func() (string, bool) {
 		// The controller takes the taints away some seconds after a node is Ready.
 		out := s.kubectl("get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}")
 		return out, !strings.Contains(out, corev1.TaintNodeNotReady) && !strings.Contains(out, corev1.TaintNodeUnreachable)
 	})
-	s.eventually("all pods of kube-system run", 2*time.Minute, func() (string, bool) {
+	s.eventually("all pods of kube-system run", func() (string, bool) {
 		out := s.kubectl("get", "pods", "-n", "kube-system", "--no-headers", "-o", "wide")
 		lines := strings.Split(out, "\n")
 		for _, l := range lines {
@@ -195,7 +195,7 @@ func (s *site) wantWorkload() {
 		s.t.Fatal(err)
 	}
 	var pods []string
-	s.eventually("a pod runs on each worker", 2*time.Minute, func() (string, bool) {
+	s.eventually("a pod runs on each worker", func() (string, bool) {
 		out := s.kubectl("get", "pods", "-l", "app=web", "--no-headers")
 		pods = nil
 		for _, l := range strings.Split(out, "\n") {
@@ -215,7 +215,7 @@ func (s *site) wantWorkload() {
 	}
 	for _, pod := range pods {
 		for _, url := range urls {
-			s.eventually("pod "+pod+" is answered by all through "+url, time.Minute, func() (string, bool) {
+			s.eventually("pod "+pod+" is answered by all through "+url, func() (string, bool) {
 				out, err := s.Kubectl(context.Background(), s.planes[0].Name, "exec", pod, "--", "/workload", "get", url, "20")
 				if err != nil {
 					return err.Error(), false
@@ -295,7 +295,7 @@ func (s *site) wantOneEach() {
 // (MarkPodsNotReady of Kubernetes 1.36).
 func (s *site) wantShownReady() {
 	s.t.Helper()
-	s.eventually("the API servers are shown as ready", time.Minute, func() (string, bool) {
+	s.eventually("the API servers are shown as ready", func() (string, bool) {
 		out := s.kubectl("get", "pods", "-n", "kube-system", "-l", "component=kube-apiserver",
 			"-o", `jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}`)
 		return out, out == strings.TrimSpace(strings.Repeat("True ", len(s.planes)))
@@ -337,7 +337,7 @@ func (s *site) timeSSH() time.Duration {
 func (s *site) settled() {
 	s.t.Helper()
 	for _, h := range s.hosts() {
-		s.eventually("the kubelet of "+h.Name+" has its certificate", time.Minute, func() (string, bool) {
+		s.eventually("the kubelet of "+h.Name+" has its certificate", func() (string, bool) {
 			out, err := s.Exec(context.Background(), h.Name, "test", "-e", "/var/lib/kubelet/pki/kubelet-client-current.pem")
 			return string(out), err == nil
 		})
@@ -370,7 +370,7 @@ func (s *site) drift() {
 	pods := cmp.Or(s.sh(w, "sed -n 's/^maxPods: //p' "+kubeletFile), "null")
 	s.sh(w, "sed -i -e '/^maxPods:/d' -e 's/^rotateCertificates: true/&\\nmaxPods: 50/' "+kubeletFile)
 	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --request-timeout=59s/' "+apiServerFile)
-	s.eventually("the API server of "+cp+" serves with the flag", 2*time.Minute, func() (string, bool) {
+	s.eventually("the API server of "+cp+" serves with the flag", func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
 			"pgrep -f '[k]ube-apiserver .*--request-timeout=59s' >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+netip.AddrPortFrom(s.planes[len(s.planes)-1].Address(), 6443).String()+" get --raw /readyz")
 		return fmt.Sprint(string(out), err), err == nil
@@ -474,7 +474,7 @@ spec:
 // movablePod returns the name of the Deployment's pod, and the node it runs on.
 func (s *site) movablePod() (name, node string) {
 	s.t.Helper()
-	s.eventually("one pod of the Deployment runs", 2*time.Minute, func() (string, bool) {
+	s.eventually("one pod of the Deployment runs", func() (string, bool) {
 		out := s.kubectl("get", "pods", "-l", "app=movable", "--no-headers", "-o", "custom-columns=N:.metadata.name,W:.spec.nodeName,P:.status.phase,D:.metadata.deletionTimestamp")
 		f := strings.Fields(out)
 		if len(f) != 4 || f[2] != "Running" || f[3] != "<none>" {
@@ -492,14 +492,14 @@ func (s *site) watchLeaving(node, pod string) func() {
 	s.t.Helper()
 	cordoned, endNode := s.watch(".spec.unschedulable", "node", node)
 	evicted, endPod := s.watch(".metadata.deletionTimestamp", "pod", pod)
-	s.eventually("both are watched", time.Minute, func() (string, bool) {
+	s.eventually("both are watched", func() (string, bool) {
 		return fmt.Sprint(cordoned(), evicted()), len(cordoned()) > 0 && len(evicted()) > 0
 	})
 	return func() {
 		s.t.Helper()
 		set := func(r revision) bool { return r.value != "" }
 		var at, then int
-		s.eventually("node "+node+" was cordoned, and pod "+pod+" evicted", time.Minute, func() (string, bool) {
+		s.eventually("node "+node+" was cordoned, and pod "+pod+" evicted", func() (string, bool) {
 			at, then = slices.IndexFunc(cordoned(), set), slices.IndexFunc(evicted(), set)
 			return fmt.Sprint(cordoned(), evicted()), at >= 0 && then >= 0
 		})

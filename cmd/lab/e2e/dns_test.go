@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -27,7 +26,7 @@ func (s *site) wantDNS() {
 	api := netip.MustParseAddr(s.kubectl("get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"))
 	name := dnsmessage.MustNewName("kubernetes.default.svc." + domain[0] + ".")
 	for _, server := range servers {
-		s.eventually(fmt.Sprintf("%s at %s is answered with %s", name, server, api), time.Minute, func() (string, bool) {
+		s.eventually(fmt.Sprintf("%s at %s is answered with %s", name, server, api), func() (string, bool) {
 			found, err := s.ask(host, server, name, api.Is6())
 			if err != nil {
 				return err.Error(), false

@@ -77,10 +77,10 @@ func (s *site) drainOptions() {
 	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(tenants, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
 		s.t.Fatal(err)
 	}
-	s.kubectl("rollout", "status", "deployment/scratch", "--timeout=2m")
-	s.kubectl("wait", "pod", "lone", "passed", "stuck", "--for=condition=Ready", "--timeout=2m")
+	s.kubectl("rollout", "status", "deployment/scratch", "--timeout=10m")
+	s.kubectl("wait", "pod", "lone", "passed", "stuck", "--for=condition=Ready", "--timeout=10m")
 	s.kubectl("delete", "pod", "stuck", "--wait=false")
-	s.eventually("the pod that is stuck runs no more", time.Minute, func() (string, bool) {
+	s.eventually("the pod that is stuck runs no more", func() (string, bool) {
 		phase := s.kubectl("get", "pod", "stuck", "-o", "jsonpath={.status.phase}")
 		return phase, phase == "Succeeded" || phase == "Failed"
 	})
@@ -88,7 +88,7 @@ func (s *site) drainOptions() {
 
 	all, extra := s.workers, s.extra
 	s.become(s.planes, nil)
-	s.eventually("the budget counts its pod", time.Minute, func() (string, bool) {
+	s.eventually("the budget counts its pod", func() (string, bool) {
 		r := s.run("plan", "-no-color")
 		return r.out, strings.Contains(words(r.out), "PodDisruptionBudget default/scratch wants 1 of 1 pods to stay and so never allows an eviction: default/"+scratch)
 	})
@@ -101,7 +101,7 @@ func (s *site) drainOptions() {
 
 	s.extra = everyOption
 	s.configure()
-	s.eventually("nobody waits for the pod that is stuck", time.Minute, func() (string, bool) {
+	s.eventually("nobody waits for the pod that is stuck", func() (string, bool) {
 		r = s.run("plan", "-no-color")
 		return r.out, strings.Contains(words(r.out), "passed over by skip_wait_for_delete_timeout: default/stuck")
 	})

@@ -25,7 +25,7 @@ func TestEndedCAs(t *testing.T) {
 	old := s.onPlanes(casOf)
 	s.sh(s.planes[0].Name, "cp /etc/kubernetes/admin.conf /root/old.conf")
 	const every = "/etc/kubernetes/pki/ca.crt /etc/kubernetes/pki/front-proxy-ca.crt /etc/kubernetes/pki/etcd/ca.crt"
-	s.eventually("all CAs have ended", ends, func() (string, bool) {
+	s.eventually("all CAs have ended", func() (string, bool) {
 		out := s.sh(s.planes[0].Name, "for f in "+every+"; do openssl x509 -noout -checkend 0 -in $f || true; done")
 		return out, strings.Count(out, "will expire") == 3
 	})

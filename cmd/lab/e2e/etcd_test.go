@@ -140,7 +140,7 @@ func (s *site) blockedDrain() {
 		}
 	}
 	budget := func(want string) {
-		s.eventually("the budget counts its pods", time.Minute, func() (string, bool) {
+		s.eventually("the budget counts its pods", func() (string, bool) {
 			out := s.kubectl("get", "pdb", "shop", "-o", "jsonpath={.status.currentHealthy}/{.status.desiredHealthy}/{.status.expectedPods}")
 			return out, out == want
 		})

@@ -93,7 +93,7 @@ func (s *site) powerOff(h lab.Host) {
 // more: before that the host is not taken for gone, whoever says so.
 func (s *site) wantUnheard(h lab.Host) {
 	s.t.Helper()
-	s.eventually("the kubelet of "+h.Name+" is not heard of", 2*time.Minute, func() (string, bool) {
+	s.eventually("the kubelet of "+h.Name+" is not heard of", func() (string, bool) {
 		out := s.kubectl("get", "node", s.nodeName(h), "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 		return out, strings.TrimSpace(out) == "Unknown"
 	})

@@ -77,7 +77,7 @@ func (s *site) killedInEach(steps []string, command string, more ...string) {
 func (s *site) killedOnce(command, host, test string) {
 	s.t.Helper()
 	r := s.start(command, "-auto-approve", "-no-color")
-	s.eventually(test, 3*time.Minute, func() (string, bool) {
+	s.eventually(test, func() (string, bool) {
 		out, err := s.Exec(context.Background(), host, "sh", "-c", test)
 		return fmt.Sprint(string(out), err), err == nil
 	})

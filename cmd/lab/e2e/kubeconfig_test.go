@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // elsewhere is somebody's kubeconfig for another cluster.
@@ -70,7 +69,7 @@ func (s *site) kubeconfigFiles() {
 
 	s.kubectl("create", "clusterrole", "nodes", "--verb=list", "--resource=nodes")
 	s.kubectl("create", "clusterrolebinding", "nodes", "--clusterrole=nodes", "--group=viewers")
-	s.eventually("the user's group may list nodes", 10*time.Second, func() (string, bool) {
+	s.eventually("the user's group may list nodes", func() (string, bool) {
 		out, err := s.kubectlHere(user, "get", "nodes", "-o", "name")
 		return fmt.Sprint(out, err), err == nil && len(strings.Fields(out)) == len(s.hosts())
 	})

@@ -201,7 +201,6 @@ func (s *site) goneForGood() {
 // plan, and disturbs nobody.
 func TestHops(t *testing.T) {
 	long(t)
-	besideOne(t, 15*time.Minute)
 	const from, through, to = "v1.34.9", "v1.35.8", "v1.36.3"
 	s := newSiteOf(t, lab.Options{Name: "e2eho", Kubernetes: from, MoreImages: []string{through, to}, ControlPlanes: 3, Workers: 2})
 	s.logIn()

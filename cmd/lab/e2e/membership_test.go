@@ -73,7 +73,7 @@ func TestMembership(t *testing.T) {
 func (s *site) wantServing() {
 	s.t.Helper()
 	for _, h := range s.planes {
-		s.eventually("the API server of "+h.Name+" is ready", time.Minute, func() (string, bool) {
+		s.eventually("the API server of "+h.Name+" is ready", func() (string, bool) {
 			out := s.sh(h.Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf --server=https://"+net.JoinHostPort(h.Address().String(), "6443")+" get --raw /readyz 2>&1 || true")
 			return out, strings.TrimSpace(out) == "ok"
 		})
@@ -86,7 +86,6 @@ func (s *site) wantServing() {
 // takes another one out.
 func TestFiveControlPlanes(t *testing.T) {
 	long(t)
-	besideOne(t, 8*time.Minute)
 	s := newSite(t, "e2efive", 5, 2)
 	s.logIn()
 	before := s.listings()

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -37,7 +36,7 @@ type tree = map[string]any
 // what is compared.
 func (s *site) liveObjects() map[string]tree {
 	s.t.Helper()
-	s.eventually("controllers have taken their taints off the nodes", time.Minute, func() (string, bool) {
+	s.eventually("controllers have taken their taints off the nodes", func() (string, bool) {
 		taints := s.kubectl("get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}")
 		return taints, !strings.Contains(taints, "node.kubernetes.io/")
 	})

@@ -132,7 +132,7 @@ func (s *site) history(jsonpath string, object ...string) func() []revision {
 	so, end := s.watch(jsonpath, object...)
 	knows := func() {
 		number := s.kubectl(append([]string{"get", "-o", "jsonpath={.metadata.resourceVersion}"}, object...)...)
-		s.eventually("the watch of "+strings.Join(object, " ")+" sees "+number, time.Minute, func() (string, bool) {
+		s.eventually("the watch of "+strings.Join(object, " ")+" sees "+number, func() (string, bool) {
 			return fmt.Sprint(so()), slices.ContainsFunc(so(), func(r revision) bool { return strconv.FormatInt(r.number, 10) == number })
 		})
 	}
@@ -299,7 +299,7 @@ func (s *site) standStill(ada, grace *site) {
 	if !strings.Contains(out, "has begun there, this is run") && !strings.Contains(out, "the host has not answered the request to open a session for 2m0s") {
 		s.t.Errorf("the step was not refused by its host:\n%s", out)
 	}
-	s.eventually("sshd has done what was on its way", time.Minute, func() (string, bool) {
+	s.eventually("sshd has done what was on its way", func() (string, bool) {
 		out := s.sh(w, "pgrep -a "+operatorSession+" || true")
 		return out, out == ""
 	})
@@ -335,7 +335,7 @@ func (s *site) takeOver(from string) {
 	if r.code != 5 || lease == "" {
 		s.t.Fatalf("apply beside a claim on the cluster: exit code %d, want 5", r.code)
 	}
-	s.eventually("the claim of a run that stands still has no sign of life for its minute", 2*time.Minute, func() (string, bool) {
+	s.eventually("the claim of a run that stands still has no sign of life for its minute", func() (string, bool) {
 		renewed := s.kubectl("get", "-n", "kube-system", "lease", lease, "-o", "jsonpath={.spec.renewTime}")
 		at, err := time.Parse(time.RFC3339, renewed)
 		return renewed, err == nil && time.Since(at) > time.Minute
@@ -415,7 +415,7 @@ func (r *running) pause() {
 	if out, err := exec.Command("pkill", "-STOP", "-P", pid).CombinedOutput(); err != nil {
 		r.t.Fatalf("cannot stop kubewright: %v\n%s", err, out)
 	}
-	r.eventually("kubewright stands still", time.Minute, func() (string, bool) {
+	r.eventually("kubewright stands still", func() (string, bool) {
 		stat := contents(r.t, "/proc/"+pid+"/stat")
 		return stat, strings.Contains(stat, ") T ")
 	})

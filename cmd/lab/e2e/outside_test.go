@@ -54,12 +54,12 @@ func (s *site) setByHand(v byHand) {
 	s.kubectl("label", "node", w, "node.example.com/pool="+v.pool, "--overwrite")
 	s.sh(w, fmt.Sprintf("sed -i -e '/^maxPods:/d' -e 's/^rotateCertificates: true/&\\nmaxPods: %d/' %s && systemctl restart kubelet", v.maxPods, kubeletFile))
 	s.sh(cp, fmt.Sprintf("sed -i -e '/--profiling=/d' -e 's/- --secure-port=6443/&\\n    - --profiling=%s/' %s", v.profiling, apiServerFile))
-	s.eventually("the API server serves as somebody wants", 2*time.Minute, func() (string, bool) {
+	s.eventually("the API server serves as somebody wants", func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
 			"pgrep -f '[k]ube-apiserver .*--profiling="+v.profiling+"' && kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz")
 		return fmt.Sprint(string(out), err), err == nil
 	})
-	s.eventually("the kubelet takes as many pods as somebody wants", time.Minute, func() (string, bool) {
+	s.eventually("the kubelet takes as many pods as somebody wants", func() (string, bool) {
 		out := s.podsOf(w)
 		return out, out == fmt.Sprint(v.maxPods)
 	})

@@ -145,8 +145,16 @@ func (s *site) lostByLeaders(err error, began time.Time, took time.Duration) boo
 }
 
 // handedOver reports whether one of etcd's members got another leader between two moments,
-// or within a second of them, by the members' logs.
+// by the members' logs.
 func (s *site) handedOver(from, to time.Time) bool {
+	return slices.ContainsFunc(s.etcdLog(from, to), func(line string) bool {
+		return strings.Contains(line, " elected leader ") || strings.Contains(line, " changed leader ")
+	})
+}
+
+// etcdLog returns what the members of etcd logged between two moments, or within a second
+// of them. What the kubelet has removed with a pod it does not have.
+func (s *site) etcdLog(from, to time.Time) (lines []string) {
 	from, to = from.Add(-time.Second), to.Add(time.Second)
 	for _, h := range s.planes {
 		log, err := s.Exec(context.Background(), h.Name, "sh", "-c", "cat /var/log/pods/kube-system_etcd-*/etcd/*.log")
@@ -155,13 +163,12 @@ func (s *site) handedOver(from, to time.Time) bool {
 		}
 		for line := range strings.Lines(string(log)) {
 			when, _, _ := strings.Cut(line, " ")
-			t, err := time.Parse(time.RFC3339Nano, when)
-			if err == nil && t.After(from) && t.Before(to) && (strings.Contains(line, " elected leader ") || strings.Contains(line, " changed leader ")) {
-				return true
+			if t, err := time.Parse(time.RFC3339Nano, when); err == nil && t.After(from) && t.Before(to) {
+				lines = append(lines, h.Name+": "+line)
 			}
 		}
 	}
-	return false
+	return lines
 }
 
 // api is access to the API through the balancer, by admin.conf as it is now.
@@ -223,7 +230,11 @@ func (s *site) pollWrites() func() requests {
 			}
 		}
 		took := time.Since(began)
-		w.add(began, took, nil, err, err != nil && s.lostByLeaders(err, began, took))
+		lost := err != nil && s.lostByLeaders(err, began, took)
+		w.add(began, took, nil, err, lost)
+		if err != nil && !lost {
+			s.t.Logf("a write failed: %v; etcd's members logged meanwhile:\n%s", err, strings.Join(s.etcdLog(began, began.Add(took)), ""))
+		}
 	})
 	return func() requests {
 		s.t.Helper()
@@ -321,7 +332,7 @@ func (s *site) pollFromPod() func() (total, failed int, last string) {
 		return strings.Split(strings.TrimSpace(string(out)), "\n")
 	}
 	before := 0
-	s.eventually("a pod is answered by kubernetes.default", time.Minute, func() (string, bool) {
+	s.eventually("a pod is answered by kubernetes.default", func() (string, bool) {
 		all := lines()
 		before = len(all)
 		last := all[before-1]

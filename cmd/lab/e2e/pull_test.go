@@ -122,7 +122,7 @@ func (s *site) removedImage(m *mirror, client string) {
 	w := s.workers[0]
 	image := m.repository + "/kube-proxy:" + s.Release().Kubernetes
 	s.sh(w.Name, "ctr --namespace k8s.io images remove --sync "+image)
-	s.eventually("the runtime does not know "+image, time.Minute, func() (string, bool) {
+	s.eventually("the runtime does not know "+image, func() (string, bool) {
 		out := s.sh(w.Name, "ctr --namespace k8s.io images list --quiet")
 		return out, !strings.Contains(out, image)
 	})

@@ -31,14 +31,14 @@ func TestReboot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.eventually("the API answers the administrator", 2*time.Minute, func() (string, bool) {
+	s.eventually("the API answers the administrator", func() (string, bool) {
 		out, err := s.Kubectl(context.Background(), s.planes[0].Name, "get", "nodes")
 		return string(out), err == nil
 	})
 	s.wantCluster()
 	s.wantWorkload()
 	s.wantSwapAtBoot("masked")
-	s.eventually("a plan finds nothing to do", 2*time.Minute, func() (string, bool) {
+	s.eventually("a plan finds nothing to do", func() (string, bool) {
 		r := s.run("plan", "-detailed-exitcode", "-no-color")
 		return r.out, r.code == 0
 	})

@@ -123,7 +123,7 @@ func TestSeatIsDown(t *testing.T) {
 	s.wantNoChanges()
 	seat := s.planes[0].Name
 	s.sh(seat, "mv "+apiServerFile+" /root/")
-	s.eventually("the API server of "+seat+" is gone", 2*time.Minute, func() (string, bool) {
+	s.eventually("the API server of "+seat+" is gone", func() (string, bool) {
 		out, err := s.Exec(context.Background(), seat, "sh", "-c", "! pgrep -x kube-apiserver")
 		return fmt.Sprint(string(out), err), err == nil
 	})

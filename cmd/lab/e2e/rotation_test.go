@@ -14,14 +14,12 @@ import (
 // TestRotation rotates the CA of the cluster and that of front proxies.
 func TestRotation(t *testing.T) {
 	long(t)
-	besideOne(t, 6*time.Minute)
 	testRotation(t, "e2er", 1, "ca", "front-proxy-ca")
 }
 
 // TestEtcdRotation rotates the CA of etcd.
 func TestEtcdRotation(t *testing.T) {
 	long(t)
-	besideOne(t, 6*time.Minute)
 	testRotation(t, "e2ere", 1, "etcd-ca")
 }
 

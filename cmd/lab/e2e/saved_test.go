@@ -86,7 +86,7 @@ func (s *site) approvedPlan() {
 
 	wantContains(s.t, s.must(approved...).out, "Apply complete!")
 	s.wantNoChanges()
-	s.eventually("the kubelet takes as many pods as was approved", time.Minute, func() (string, bool) {
+	s.eventually("the kubelet takes as many pods as was approved", func() (string, bool) {
 		out := s.podsOf(w)
 		return out, out == "130"
 	})

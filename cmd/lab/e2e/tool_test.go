@@ -290,10 +290,15 @@ func (s *site) kubectl(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// conditionTimeout is how long a test waits for a condition. It is one for all: what a
+// slow machine takes for a condition is no reason to fail, and one that has not come by
+// then does not come.
+const conditionTimeout = 15 * time.Minute
+
 // eventually waits for a condition and says at the end what was last seen.
-func (s *site) eventually(what string, timeout time.Duration, check func() (string, bool)) {
+func (s *site) eventually(what string, check func() (string, bool)) {
 	s.t.Helper()
-	deadline := time.NewTimer(timeout)
+	deadline := time.NewTimer(conditionTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -304,7 +309,7 @@ func (s *site) eventually(what string, timeout time.Duration, check func() (stri
 		}
 		select {
 		case <-deadline.C:
-			s.t.Fatalf("%s: not within %s; last seen:\n%s", what, timeout, seen)
+			s.t.Fatalf("%s: not within %s; last seen:\n%s", what, conditionTimeout, seen)
 		case <-tick.C:
 		}
 	}

@@ -51,7 +51,7 @@ func (o operator) Write(configuration string) {
 		return
 	}
 	var since time.Time
-	o.eventually("all pods are ready, and have been for 20 s", 4*time.Minute, func() (string, bool) {
+	o.eventually("all pods are ready, and have been for 20 s", func() (string, bool) {
 		out, err := o.Kubectl(context.Background(), o.planes[0].Name, "get", "pods", "-n", "kube-system", "-o",
 			`jsonpath={range .items[*]}{.metadata.name} ready={.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
 		switch {

@@ -64,7 +64,7 @@ func (w *witness) founds() result {
 	w.wantCluster()
 	const plan, replace = "witness.kwplan", "-replace=cluster.prod/ca"
 	// A kubelet that was restarted last shows its API server as not ready for some seconds.
-	w.eventually("keys can be replaced", time.Minute, func() (string, bool) {
+	w.eventually("keys can be replaced", func() (string, bool) {
 		r := w.run("plan", "-no-color", replace)
 		return r.out, r.code == 0
 	})
