@@ -83,7 +83,7 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	echo "$$out" | sed -n 's/^ *oracle_test.go:[0-9]*: //p'
 	$(TEST) -tags e2e -count=1 -v ./state/backend/pg
 	$(TEST) -tags e2e -count=1 -v -run '^TestStateInPostgreSQL$$' ./cmd/kubewright
-	$(TEST) -tags e2e -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
+	$(TEST) -tags e2e -count=1 -v -parallel 2 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
 
 fetch: ## download what e2e builds, ahead of it
 	$(GO) run $(LINK) ./cmd/lab fetch v1.36.3 v1.35.8
