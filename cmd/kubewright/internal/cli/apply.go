@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) applyCommand() *cobra.Command {
+func (a *workspace) applyCommand() *cobra.Command {
 	var o planOptions
 	cmd := a.changing(&o, cobra.Command{
 		Use: "apply [PLAN]", Short: "Make the clusters as the configuration says",
@@ -45,7 +45,7 @@ func (a *app) applyCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) destroyCommand() *cobra.Command {
+func (a *workspace) destroyCommand() *cobra.Command {
 	return a.changing(&planOptions{destroy: true}, cobra.Command{
 		Use: "destroy", Short: "Remove the clusters and give clean hosts back",
 		Long: "destroy stops everything, removes what kubewright and Kubernetes made, and puts settings back\n" +
@@ -57,7 +57,7 @@ func (a *app) destroyCommand() *cobra.Command {
 }
 
 // changing makes a command that carries out a plan.
-func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
+func (a *workspace) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 	var by approval
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := planForm("").check(o.json, a.full, explanation{}); err != nil {
@@ -88,25 +88,33 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 }
 
 // apply is the seven verbs in a row.
-func (a *app) apply(ctx context.Context, o planOptions, by approval) error {
+func (a *workspace) apply(ctx context.Context, o planOptions, by approval) error {
 	return a.carryOut(ctx, o, by, operation(o), nil)
+}
+
+// applying is a plan that is approved, carried out and recorded.
+type applying struct {
+	*session
+	// held is what policies have against going on with the run.
+	held []planner.PolicyFinding
 }
 
 // carryOut makes a plan, shows it, asks, and does it. prepare, when it is not
 // nil, says which plan that is; otherwise it is what the configuration asks for.
-func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operation string, prepare func(*session)) error {
+func (a *workspace) carryOut(ctx context.Context, o planOptions, by approval, operation string, prepare func(*session)) error {
 	if o.json && !by.given() {
 		return &usageError{"kubewright " + operation, errors.New("with -json nobody is asked: give -auto-approve as well")}
 	}
-	s, err := a.open(ctx, o, operation)
+	opened, err := a.open(ctx, o, operation)
 	if err != nil {
 		return err
 	}
+	s := &applying{session: opened}
 	defer s.close()
 	by.unauthenticated = s.unauthenticated
 	s.approved = by.digest != "" || by.saved != nil && !by.unauthenticated
 	if prepare != nil {
-		prepare(s)
+		prepare(s.session)
 	}
 	if err := s.planFor(ctx, by); err != nil {
 		return err
@@ -115,7 +123,7 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		return err
 	}
 	if by.saved == nil { // of which it was asked before
-		if err := by.approves(s, s.result.Plan); err != nil {
+		if err := by.approves(s.session, s.result.Plan); err != nil {
 			return err
 		}
 	}
@@ -138,12 +146,12 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 
 // planFor plans, and refuses when that is not the saved plan which is to be
 // carried out.
-func (s *session) planFor(ctx context.Context, by approval) error {
+func (s *applying) planFor(ctx context.Context, by approval) error {
 	if by.saved == nil {
 		return s.plan(ctx)
 	}
 	// What goes on with a plan is only the rest of it, and has another digest.
-	if err := by.approves(s, by.saved.Plan); err != nil {
+	if err := by.approves(s.session, by.saved.Plan); err != nil {
 		return err
 	}
 	if err := s.fits(by.saved); err != nil {
@@ -175,7 +183,7 @@ type lesson struct {
 	nothing bool
 }
 
-func (s *session) lesson() lesson {
+func (s *applying) lesson() lesson {
 	learned := record.Record(s.view, s.result)
 	if s.opts.refreshOnly {
 		learned = drift.Refreshed(s.view, s.result)
@@ -191,7 +199,7 @@ func (s *session) lesson() lesson {
 
 // settle ends an apply that has nothing to do on any host: the state learns
 // what it did not know, and that a saved plan which went on has come to its end.
-func (s *session) settle(ctx context.Context, by approval) error {
+func (s *applying) settle(ctx context.Context, by approval) error {
 	learned := s.lesson()
 	ends := s.resumed != nil && s.resumed.Unfinished && !s.leaves(by)
 	if learned.nothing && !ends || s.opts.destroy && s.recorded == nil { // nothing was there, and no state is made of that
@@ -231,7 +239,7 @@ func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
 }
 
 // confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
-func (s *session) confirm(ctx context.Context) error {
+func (s *applying) confirm(ctx context.Context) error {
 	if !s.canAsk(s.opts) {
 		return fmt.Errorf("%w: run with -auto-approve when the plan above is what you want", errNobody)
 	}
@@ -255,7 +263,7 @@ func (s *session) confirm(ctx context.Context) error {
 
 // destroyedClusters names the clusters that the plan takes apart, or of which it
 // takes a part, with a space between them.
-func (s *session) destroyedClusters() string {
+func (s *applying) destroyedClusters() string {
 	var names []string
 	for _, c := range s.result.Plan.Resources {
 		if c.Target.Type == state.TypeCluster && c.Action == planner.Delete {
@@ -269,7 +277,7 @@ func (s *session) destroyedClusters() string {
 }
 
 // execute runs the plan's steps and records what became of them.
-func (s *session) execute(ctx context.Context, by approval) error {
+func (s *applying) execute(ctx context.Context, by approval) error {
 	defer unread()()
 	st := s.ensureState()
 	journal, err := s.store.OpenJournal()
@@ -280,7 +288,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	if err := journal.Reserve(4 * len(s.result.Plan.Steps)); err != nil {
 		return err
 	}
-	run := s.newRunner()
+	run := s.planRun().newRunner()
 	defer run.performer.Close()
 	// Since the plan was shown somebody may have ended this run's lock.
 	if err := s.store.Held().Confirm(ctx); err != nil {
@@ -295,6 +303,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 		// The interrupt came behind the approval and before the first step.
 		done()
 		run.fences.release(ctx)
+		s.buried = true
 		return errors.Join(err, s.fleet.world.save())
 	}
 	ticking := progress.Start(s.Now)
@@ -339,12 +348,26 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	return s.screen().complete(s.result.Plan, outcome)
 }
 
+// planRun returns the plan of this session, to be carried out.
+func (s *session) planRun() *planRun {
+	lineage := ""
+	if s.recorded != nil {
+		lineage = s.recorded.Lineage
+	}
+	return &planRun{
+		fleet: s.fleet, config: s.config, recorded: s.recorded, view: s.view, result: s.result,
+		lineage: lineage, id: s.runID, who: s.Who, dead: s.ended.ID, leaseless: s.leaseless, restores: s.restores,
+		artifacts: s.artifactsOf, snapshots: s.store.Snapshots, made: s.log.Hide,
+	}
+}
+
 // wrapUp gives the clusters back and records what became of the steps. Where whoever
 // has interrupted them may not wait for long, the state is written first: a host that
 // does not answer any more, as may be why, keeps nobody from that.
-func (s *session) wrapUp(ctx context.Context, run *runner, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) (recordErr, err error) {
+func (s *applying) wrapUp(ctx context.Context, run *runner, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) (recordErr, err error) {
 	letGo := func() error {
 		run.fences.release(ctx)
+		s.buried = true
 		return s.fleet.world.save()
 	}
 	write := func() error {
@@ -365,7 +388,7 @@ func (s *session) wrapUp(ctx context.Context, run *runner, journal *statefile.Jo
 
 // showCertificateKeys shows, this once, the keys that were generated for
 // uploaded certificates: nobody could use them otherwise. They are kept nowhere.
-func (s *session) showCertificateKeys(outcome *executor.Outcome) {
+func (s *applying) showCertificateKeys(outcome *executor.Outcome) {
 	for _, c := range s.config.Clusters {
 		if key, ok := outcome.Outputs.Lookup(objects.CertificateKeyOf(c.Label)); ok && s.lines == nil {
 			view.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.options())
@@ -374,7 +397,7 @@ func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 }
 
 // takenApart returns the state without the clusters of which a destroy left no node.
-func (s *session) takenApart(st *state.State) (*state.State, error) {
+func (s *applying) takenApart(st *state.State) (*state.State, error) {
 	if len(st.Nodes) == 0 {
 		st.Clusters, st.Items, st.Unseen = nil, nil, nil
 		return st, nil
@@ -385,7 +408,7 @@ func (s *session) takenApart(st *state.State) (*state.State, error) {
 
 // reached returns the state with what the journal has. Where it is gone under the run, that is
 // the one which the run began with: Save keeps it aside, and says so.
-func (s *session) reached(ctx context.Context) (*state.State, error) {
+func (s *applying) reached(ctx context.Context) (*state.State, error) {
 	loaded, err := s.store.Reload(ctx)
 	if err != nil || len(loaded.Overtaken) == 0 || loaded.State != nil {
 		return loaded.State, err
@@ -396,7 +419,7 @@ func (s *session) reached(ctx context.Context) (*state.State, error) {
 // record observes once more, unless there is a hurry, and writes down what is seen to be
 // as wanted. The journal has been the record until here; with the state written it is
 // emptied.
-func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) error {
+func (s *applying) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) error {
 	st, err := s.reached(ctx)
 	if err != nil || st == nil { // a first run that could journal nothing has done nothing, and says why
 		return err
@@ -432,7 +455,7 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 
 // conclude gives a state what an apply ends with. By then the names that nodes took
 // from their hosts are known, and outputs that are made of them.
-func (s *session) conclude(st *state.State) {
+func (s *applying) conclude(st *state.State) {
 	s.recorded = st
 	st.Outputs, st.ToolVersion = s.outputs(), Version
 	s.result.Plan.Outputs = st.Outputs
@@ -440,7 +463,7 @@ func (s *session) conclude(st *state.State) {
 
 // lookAgain returns the state with what is seen to be as wanted, and what is to be told
 // when nothing could be seen: it spoils nothing that was done. An interrupt ends it.
-func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
+func (s *applying) lookAgain(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+startsWithin)
 	defer cancel()
 	ctx, over := s.interrupts.patience(ctx, false)
@@ -464,9 +487,9 @@ func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *execu
 
 // wasLeftAlone reports whether what is still to do is of targets, or of clusters whose API
 // did not answer, that the plan which was carried out had left alone and says so.
-func (s *session) wasLeftAlone(done *planner.Plan) bool {
+func (s *applying) wasLeftAlone(done *planner.Plan) bool {
 	return !slices.ContainsFunc(s.result.Plan.Steps, func(step planner.Step) bool {
-		cluster := state.ClusterTarget(s.clusterLabel(&step))
+		cluster := state.ClusterTarget(s.planRun().clusterLabel(&step))
 		return !slices.ContainsFunc(done.Withheld, func(u state.Unobserved) bool { return u.Target == step.Target || u.Target == cluster })
 	})
 }
@@ -478,7 +501,7 @@ const startsWithin = time.Minute
 // until something runs: static pods that restart, because a kubelet got another
 // version or etcd beside them restarted, are no difference from the configuration.
 // An interrupt ends the waiting: everything is done by then.
-func (s *session) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
+func (s *applying) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 	clock := s.fleet.world.clock()
 	until := clock.Now().Add(startsWithin)
 	patient, over := s.interrupts.patience(ctx, true)
@@ -499,7 +522,7 @@ func (s *session) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 
 // unseen tells why an apply that did all it was to do was not looked at afterwards.
 // After one that did not, the same command looks again anyway.
-func (s *session) unseen(outcome *executor.Outcome, diags diag.Diagnostics, err error) diag.Diagnostics {
+func (s *applying) unseen(outcome *executor.Outcome, diags diag.Diagnostics, err error) diag.Diagnostics {
 	if err != nil {
 		diags = append(diags, explain(err))
 	}

@@ -16,7 +16,7 @@ import (
 // unfit returns what does not fit in a configuration as far as it could be read, whatever
 // else is wrong with it: patches, configurations of components, and artifacts where
 // they are needed.
-func (a *app) unfit(cfg *config.Config, wrong diag.Diagnostics, needed bool) diag.Diagnostics {
+func (a *workspace) unfit(cfg *config.Config, wrong diag.Diagnostics, needed bool) diag.Diagnostics {
 	if cfg == nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (a *app) unfit(cfg *config.Config, wrong diag.Diagnostics, needed bool) dia
 
 // readArtifacts reads the folders of artifacts that clusters name. Clusters
 // that name the same folder share what was read.
-func (a *app) readArtifacts(cfg *config.Config) diag.Diagnostics {
+func (a *workspace) readArtifacts(cfg *config.Config) diag.Diagnostics {
 	var diags diag.Diagnostics
 	read := map[string]*config.Catalog{}
 	memory := &artifacts.Memory{File: a.cacheFile("artifacts.json")}
@@ -68,7 +68,7 @@ func misfits(c *config.Cluster) diag.Diagnostics {
 
 // cacheFile returns a file of ours in the operator's cache folder, as the XDG base
 // directory specification has it; empty when there is none.
-func (a *app) cacheFile(name string) string {
+func (a *workspace) cacheFile(name string) string {
 	if dir := a.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "kubewright", name)
 	}
@@ -79,7 +79,7 @@ func (a *app) cacheFile(name string) string {
 }
 
 // artifactsFolder returns a cluster's folder; a relative one begins at the configuration.
-func (a *app) artifactsFolder(c *config.Cluster) string {
+func (a *workspace) artifactsFolder(c *config.Cluster) string {
 	if filepath.IsAbs(c.Install.Artifacts) {
 		return c.Install.Artifacts
 	}

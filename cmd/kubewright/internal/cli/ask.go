@@ -21,12 +21,12 @@ import (
 var errNobody = errors.New("nobody can be asked here")
 
 // line reads one line from stdin, or ends with the command.
-func (a *app) line(ctx context.Context) (string, error) {
+func (c *console) line(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	if a.stdin == nil {
-		a.stdin = bufio.NewReader(a.Stdin)
+	if c.stdin == nil {
+		c.stdin = bufio.NewReader(c.Stdin)
 	}
 	type answer struct {
 		text string
@@ -34,7 +34,7 @@ func (a *app) line(ctx context.Context) (string, error) {
 	}
 	read := make(chan answer, 1)
 	go func() {
-		text, err := a.stdin.ReadString('\n')
+		text, err := c.stdin.ReadString('\n')
 		read <- answer{text, err}
 	}()
 	select {
@@ -50,14 +50,14 @@ func (a *app) line(ctx context.Context) (string, error) {
 
 // everything reads all of stdin, or ends with the command: an interrupt is heeded also
 // where nobody closes it.
-func (a *app) everything(ctx context.Context) ([]byte, error) {
+func (c *console) everything(ctx context.Context) ([]byte, error) {
 	type answer struct {
 		text []byte
 		err  error
 	}
 	read := make(chan answer, 1)
 	go func() {
-		text, err := bounded(a.Stdin)
+		text, err := bounded(c.Stdin)
 		read <- answer{text, err}
 	}()
 	select {
@@ -79,7 +79,7 @@ func bounded(r io.Reader) ([]byte, error) {
 
 // canAsk reports whether questions are answered: on a terminal, without -input=false
 // and -json.
-func (a *app) canAsk(o planOptions) bool { return o.input && !o.json && a.Interactive }
+func (a *workspace) canAsk(o planOptions) bool { return o.input && !o.json && a.Interactive }
 
 // takesInput gives -input to a command that asks for nothing but the passphrase of
 // a key which decrypts the state.
@@ -90,7 +90,7 @@ func takesInput(cmd *cobra.Command) {
 }
 
 // asker asks for variables without a value; nil when nobody can be asked.
-func (a *app) asker(ctx context.Context, o planOptions) func(hclconfig.Missing) (string, error) {
+func (a *workspace) asker(ctx context.Context, o planOptions) func(hclconfig.Missing) (string, error) {
 	if !a.canAsk(o) {
 		return nil
 	}
@@ -132,7 +132,7 @@ func noAnswer(err error) error {
 
 // passphrase asks for that of a private key; nil when nobody can be asked. It
 // goes to the terminal itself, so that it also works when stdout is a pipe.
-func (a *app) passphrase(ctx context.Context, o planOptions) func(keyFile string) ([]byte, error) {
+func (a *workspace) passphrase(ctx context.Context, o planOptions) func(keyFile string) ([]byte, error) {
 	if !o.input || a.Secret == nil {
 		return nil
 	}

@@ -34,12 +34,12 @@ func (s *session) authenticate() error {
 	if cause == nil {
 		return nil
 	}
-	if errors.Is(cause, planfile.ErrNoMAC) && (s.lastingKey().IsZero() || s.hasBegun(f)) {
+	if errors.Is(cause, planfile.ErrNoMAC) && (s.lastingKey().IsZero() || hasBegun(s.recorded, f)) {
 		s.unauthenticated = true
 		s.savedDigest = planfile.Digest(f.Plan)[:planfile.ShortDigest]
 		return nil
 	}
-	if err := s.ofAnother(f.Plan); err != nil { // which says more of an honest mistake
+	if err := ofAnother(s.recorded, f.Plan, s.unauthenticated); err != nil { // which says more of an honest mistake
 		return err
 	}
 	file := state.ShellWord(s.savedPlan)
@@ -64,14 +64,14 @@ func (s *session) lastingKey() state.Key {
 
 // hasBegun reports whether the state knows a run that has begun the plan of a file, which
 // was made before there was a state.
-func (s *session) hasBegun(f *planfile.File) bool {
-	last, _ := s.applied(f.Plan)
+func hasBegun(recorded *state.State, f *planfile.File) bool {
+	last, _ := applied(recorded, f.Plan)
 	return last != nil && f.Plan.Serial == 0
 }
 
 // approvable refuses a plan that is neither authenticated nor approved, where no question can be
 // asked.
-func (s *session) approvable(by approval) error {
+func (s *applying) approvable(by approval) error {
 	if by.given() || s.canAsk(s.opts) {
 		return nil
 	}
@@ -94,7 +94,7 @@ const verifyTime = 10 * time.Second
 
 // verified warns of a saved plan that is shown where the state's key does not authenticate
 // it. No host is contacted.
-func (a *app) verified(ctx context.Context, f planfile.File) {
+func (a *workspace) verified(ctx context.Context, f planfile.File) {
 	warn := func(format string, args ...any) {
 		a.print(diag.Diagnostics{diag.Warningf(notVerified, format, args...)})
 	}

@@ -41,7 +41,7 @@ const localType = "local"
 func (u *used) String() string { return fmt.Sprintf("%s (backend %q)", u.Place, u.Type) }
 
 // usedPath returns where a folder remembers its backend.
-func (a *app) usedPath() string { return filepath.Join(filepath.Dir(a.paths().State), usedName) }
+func (a *workspace) usedPath() string { return filepath.Join(filepath.Dir(a.paths().State), usedName) }
 
 const usedName = ".kubewright/backend.json"
 
@@ -50,7 +50,7 @@ const maxUsed = 1 << 20
 
 // lastUsed returns what the folder remembers; nil when there was never another place
 // than the file.
-func (a *app) lastUsed() (*used, error) {
+func (a *workspace) lastUsed() (*used, error) {
 	b, err := safefile.Read(a.usedPath(), maxUsed)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -67,7 +67,7 @@ func (a *app) lastUsed() (*used, error) {
 
 // remember keeps where the state is. Of the file beside the configuration
 // nothing is kept: it is what is meant when nothing is.
-func (a *app) remember(u *used) error {
+func (a *workspace) remember(u *used) error {
 	path := a.usedPath()
 	if u.Type == localType {
 		err := safefile.CheckFolder(filepath.Dir(path))
@@ -97,7 +97,7 @@ func (a *app) remember(u *used) error {
 }
 
 // configured returns the backend of a block; nil stands for the file.
-func (a *app) configured(b *config.Backend) (*used, error) {
+func (a *workspace) configured(b *config.Backend) (*used, error) {
 	if b == nil {
 		if len(a.backendConfig) > 0 {
 			return nil, &usageError{"kubewright", errors.New("-backend-config is about a backend, and the configuration has none: write kubewright { backend \"TYPE\" { } } into it")}
@@ -135,7 +135,7 @@ func (a *app) configured(b *config.Backend) (*used, error) {
 
 // confined makes the backend of complete settings. Nothing is contacted. It fails where
 // credentials from elsewhere would go to a server that the settings alone name.
-func (a *app) confined(b *config.Backend) (backend.Backend, error) {
+func (a *workspace) confined(b *config.Backend) (backend.Backend, error) {
 	place, err := a.openBackend(b)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (a *app) confined(b *config.Backend) (backend.Backend, error) {
 }
 
 // openBackend makes the backend of complete settings. Nothing is contacted.
-func (a *app) openBackend(b *config.Backend) (backend.Backend, error) {
+func (a *workspace) openBackend(b *config.Backend) (backend.Backend, error) {
 	settings := backend.Settings(b.Settings)
 	switch b.Type {
 	case "http":
@@ -173,13 +173,13 @@ func (a *app) openBackend(b *config.Backend) (backend.Backend, error) {
 
 // note shows what is to be known of the place of the state, which is no result of the
 // command: it goes to stderr.
-func (a *app) note(n backend.Note) {
+func (c *console) note(n backend.Note) {
 	list := diag.Diagnostics{diag.Warningf(n.Title, "%s", n.Text)}
-	if a.lines != nil {
-		a.print(list)
+	if c.lines != nil {
+		c.print(list)
 		return
 	}
-	quiet := *a
+	quiet := *c
 	quiet.quietStdout = true
 	quiet.print(list)
 }
@@ -198,7 +198,7 @@ func giver(from config.Given) kubernetes.Giver {
 
 // again returns a backend that the folder remembers, with its secrets from the
 // environment.
-func (a *app) again(u *used) (*used, error) {
+func (a *workspace) again(u *used) (*used, error) {
 	if u == nil || u.Type == localType {
 		return &used{Type: localType, Place: a.paths().State}, nil
 	}
@@ -224,7 +224,7 @@ func (a *app) again(u *used) (*used, error) {
 // moved reports whether the configuration names another place than the one that was
 // used last in this folder. A folder that remembers none used the file, if
 // there is one.
-func (a *app) moved(last, now *used) bool {
+func (a *workspace) moved(last, now *used) bool {
 	switch {
 	case last != nil:
 		return last.Type != now.Type || last.Place != now.Place
@@ -240,7 +240,7 @@ func (a *app) moved(last, now *used) bool {
 }
 
 // elsewhere refuses to work with another place than before.
-func (a *app) elsewhere(last, now *used) error {
+func (a *workspace) elsewhere(last, now *used) error {
 	from := cmp.Or(last, &used{Type: localType, Place: a.paths().State})
 	return &diagError{diag.Diagnostics{diag.Errorf("Backend has changed", "The configuration keeps the state at %s, and the last command here used %s. "+
 		"Nothing was read or written. To take the state along:\n\n  kubewright init -migrate-state\n\n"+
@@ -248,7 +248,7 @@ func (a *app) elsewhere(last, now *used) error {
 }
 
 // openStore returns the state of this run, where the configuration keeps it.
-func (a *app) openStore(b *config.Backend) (*statefile.Store, error) {
+func (a *workspace) openStore(b *config.Backend) (*statefile.Store, error) {
 	now, err := a.configured(b)
 	if err != nil {
 		return nil, err

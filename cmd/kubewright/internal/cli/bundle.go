@@ -30,7 +30,7 @@ type bundleOptions struct {
 	registry      string
 }
 
-func (a *app) bundleCommand() *cobra.Command {
+func (a *workspace) bundleCommand() *cobra.Command {
 	o := bundleOptions{releases: bundle.DefaultReleases(), sources: bundle.DefaultSources()}
 	cmd := &cobra.Command{
 		Use: "bundle" + clusterArg, Short: "Make the folder of artifacts for hosts that reach nothing", Args: takes(0, 1),
@@ -98,7 +98,7 @@ func misnamed(flag, value, what string) error {
 	return fmt.Errorf("-%s=%s is no %s", flag, value, what)
 }
 
-func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error {
+func (a *workspace) bundle(ctx context.Context, o bundleOptions, args []string) error {
 	if err := o.check(); err != nil {
 		return &usageError{"kubewright bundle", err}
 	}
@@ -135,7 +135,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 
 // bundled returns the cluster that the folder is for: of the configuration, or one of
 // defaults.
-func (a *app) bundled(ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
+func (a *workspace) bundled(ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
 	if o.version != "" {
 		c := config.NewCluster("bundle", strings.TrimPrefix(o.version, "v"))
 		c.Install.Artifacts = "artifacts"

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) certificatesCommand() *cobra.Command {
+func (a *workspace) certificatesCommand() *cobra.Command {
 	var o planOptions
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -32,7 +32,7 @@ func (a *app) certificatesCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) certificates(ctx context.Context, o planOptions, asJSON bool) error {
+func (a *workspace) certificates(ctx context.Context, o planOptions, asJSON bool) error {
 	s, err := a.open(ctx, o, "")
 	if err != nil {
 		return err
@@ -65,11 +65,11 @@ func (f *fleet) ask(queries map[state.Target]state.Query) {
 }
 
 // notLookedAt says of each host why it could not be looked at.
-func notLookedAt(hosts map[state.Target]state.Unobserved) diag.Diagnostics {
+func notLookedAt(unobserved map[state.Target]state.Unobserved) diag.Diagnostics {
 	var diags diag.Diagnostics
-	targets := slices.SortedFunc(maps.Keys(hosts), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
+	targets := slices.SortedFunc(maps.Keys(unobserved), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
 	for _, t := range targets {
-		u := hosts[t]
+		u := unobserved[t]
 		d := diag.Errorf("Host could not be looked at", "%s: %s.", t, u.Reason).For(t)
 		if u.Remedy != "" {
 			d.Detail += "\n\nTo do: " + u.Remedy + "."

@@ -49,50 +49,6 @@ func (o *changeOptions) replaced() (nodes []string, cas []topology.Rotation) {
 	return nodes, cas
 }
 
-// targetsOf parses the addresses of a flag, which have to be known.
-func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnostics) []state.Target {
-	var out []state.Target
-	for _, a := range addresses {
-		t, err := state.ParseTarget(a)
-		var nodes []string
-		for _, known := range s.known() {
-			if known.Type == state.TypeNode {
-				nodes = append(nodes, known.String())
-			}
-		}
-		switch {
-		case err != nil:
-			diags.Append(diag.Errorf("Unknown node", "-%s=%s: %v.%s", flag, a, err, didYouMean("", a, nodes)))
-		case t.Type == state.TypeNode && !slices.Contains(nodes, t.String()) && s.exists(t):
-			of := slices.DeleteFunc(nodes, func(n string) bool { return !strings.HasPrefix(n, t.String()+"[") })
-			diags.Append(diag.Errorf("Address of several nodes", "-%s=%s: a single node is needed, and these are %s.", flag, a, strings.Join(of, ", ")))
-		case t.Type != state.TypeNode && s.exists(t):
-			diags.Append(diag.Errorf("Not a node", "-%s=%s: a node is needed, and this %s is none. There are %s.%s", flag, a, t.Type, strings.Join(nodes, ", "), rotated(flag, t)))
-		case t.Type != state.TypeNode || !s.exists(t):
-			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.%s", flag, a, didYouMean("", a, nodes), strings.Join(nodes, ", "), departed(flag)))
-		default:
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// rotated says of a cluster that is to be replaced which parts of it can be.
-func rotated(flag string, t state.Target) string {
-	if flag != topology.ReplaceFlag || t.Type != state.TypeCluster {
-		return ""
-	}
-	return fmt.Sprintf(" Of a cluster a CA can be replaced, as in -%s=%s/ca.", flag, t)
-}
-
-// departed says of a flag that takes nodes out why a node may be unknown.
-func departed(flag string) string {
-	if flag != topology.ForgetUnreachableFlag {
-		return ""
-	}
-	return " One that has left already needs the flag no more."
-}
-
 // forgetKnown leaves of the nodes to forget those that the state still has.
 func (s *session) forgetKnown() {
 	s.opts.forget = slices.DeleteFunc(slices.Clone(s.opts.forget), func(a string) bool {
@@ -106,7 +62,7 @@ func (s *session) forgetKnown() {
 func (s *session) passOver() diag.Diagnostics {
 	var gone []string
 	left := func(flag, address string, t state.Target) bool {
-		passed := !s.exists(t) && speaksOf(t, s.had)
+		passed := !s.addresses().exists(t) && speaksOf(t, s.had)
 		if passed {
 			gone = append(gone, fmt.Sprintf("  -%s=%s", flag, state.ShellWord(address)))
 		}
@@ -133,45 +89,11 @@ func (s *session) passOver() diag.Diagnostics {
 func (s *session) change(v *topology.Fleet) error {
 	var diags diag.Diagnostics
 	nodes, cas := s.opts.replaced()
-	v.Replace, v.Rotate = s.targetsOf(topology.ReplaceFlag, nodes, &diags), cas
-	v.AcceptNewHost = s.targetsOf(topology.AcceptNewHostFlag, s.opts.accept, &diags)
-	v.ForgetUnreachable = s.targetsOf(topology.ForgetUnreachableFlag, s.opts.forget, &diags)
+	v.Replace, v.Rotate = s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), cas
+	v.AcceptNewHost = s.addresses().nodes(topology.AcceptNewHostFlag, s.opts.accept, &diags)
+	v.ForgetUnreachable = s.addresses().nodes(topology.ForgetUnreachableFlag, s.opts.forget, &diags)
 	v.RefreshOnly = s.opts.refreshOnly
 	return s.failed(diags)
-}
-
-// selectors parses the addresses of -target or -exclude.
-func (s *session) selectors(flag string, addresses []string, diags *diag.Diagnostics) []planner.Selector {
-	var out []planner.Selector
-	for _, a := range addresses {
-		sel, err := planner.ParseSelector(a, pipeline.Names())
-		if err != nil {
-			diags.Append(diag.Errorf("Unknown target", "-%s=%s: %v.%s", flag, a, err, didYouMean("", a, selectable(s.known()))))
-			continue
-		}
-		if !s.exists(sel.Target) && !speaksOf(sel.Target, s.had) {
-			diags.Append(diag.Errorf("Unknown target", "-%s=%s: neither configuration nor state have %s.%s There are %s.",
-				flag, a, sel.Target, didYouMean("", sel.Target.String(), selectable(s.known())), strings.Join(s.targets(), ", ")))
-			continue
-		}
-		sel.Members = s.goingWith(sel.Target)
-		out = append(out, sel)
-	}
-	return out
-}
-
-// goingWith returns the nodes of a cluster that is taken apart: they are meant with it.
-func (s *session) goingWith(t state.Target) []state.Target {
-	if t.Type != state.TypeCluster || !s.opts.destroy && s.config.Cluster(t.Name) != nil || s.recorded == nil {
-		return nil
-	}
-	var out []state.Target
-	for node, n := range s.recorded.Nodes {
-		if n.Cluster == t.Name {
-			out = append(out, node)
-		}
-	}
-	return out
 }
 
 // fits refuses flags that exclude each other.
@@ -185,7 +107,7 @@ func (o planOptions) fits() error {
 		return fmt.Errorf("-%s, -%s and -%s are about single nodes and CAs of clusters that live on, and a destroy takes all of them apart. "+
 			"To take out one node, remove its block or its key; to leave out hosts that do not answer, give -%s",
 			topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag, topology.AllowUnreachableFlag)
-	case o.destroy && o.generateOut != "":
+	case o.destroy && o.beforeLoad != nil:
 		return fmt.Errorf("-destroy takes everything apart, and -%s describes what is to stay: give one of them", generateFlag)
 	case len(o.targets) > 0 && len(o.excludes) > 0:
 		return fmt.Errorf("-target says what to plan and -exclude what not: give one of them")

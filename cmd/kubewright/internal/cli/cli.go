@@ -29,58 +29,65 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// app is one invocation.
-type app struct {
+// console is where a command reads and prints: terminal, pipe or file, and the log.
+type console struct {
 	*Env
-	// chdir, noColor and statePath are global options.
-	chdir     string
-	noColor   bool
-	statePath string
-	// backendConfig are the settings of the backend that are given with -backend-config.
-	backendConfig []string
-	// place is where the state is kept, once that was found out.
-	place *used
+	// noColor is -no-color.
+	noColor bool
 	// sources reads files for excerpts in diagnostics.
 	sources func(string) []byte
 	// lines is where everything goes with -json; nil without it.
 	lines *view.JSONLines
 	// into is where the same lines go beside, with -json-into; nil without it.
 	into *linesFile
-	// finer tells errors apart by exit codes, with -detailed-exitcode.
+	// finer selects an exit code for each kind of error, with -detailed-exitcode.
 	finer bool
 	// full shows a plan with all that is otherwise left out or said once, with -full;
-	// compactWarnings shows of warnings what they are called, with -compact-warnings.
+	// compactWarnings prints only the summaries of warnings, with -compact-warnings.
 	full, compactWarnings bool
 	// quietStdout keeps stdout for a result that programs read: warnings go to stderr.
 	quietStdout bool
 	// stdin is Env.Stdin, once something was read from it.
 	stdin      *bufio.Reader
 	interrupts *interruptions
-	// looking is shown while hosts are looked at; nil before.
+	// looking is shown while hosts are observed; nil before.
 	looking *view.Looking
+	// ask is Env.Secret as long as the command runs; nil when questions are not answered.
+	ask func(prompt string) ([]byte, error)
+	// allowsUnreachable and givenAgain are what the same command has to be given
+	// again to plan the same.
+	allowsUnreachable bool
+	givenAgain        []string
+	// savedPlan is the file of the plan that is carried out.
+	savedPlan string
+	// savedDigest approves the saved plan where nothing authenticates its file; empty where
+	// it needs no approval.
+	savedDigest string
+	// secrets are redacted from everything that is printed about a failure.
+	secrets *state.Redactor
+	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen reports whether it is
+	// written to stderr.
+	log          *logged.Log
+	logsToScreen bool
+}
+
+// workspace is the folder that a command works in: its configuration, and the place where
+// its state is kept.
+type workspace struct {
+	*console
+	// chdir and statePath are global options.
+	chdir     string
+	statePath string
+	// backendConfig are the settings of the backend that are given with -backend-config.
+	backendConfig []string
+	// place is where the state is kept, once that was found out.
+	place *used
 	// identities are files with private keys, with -age-identity; sealer encrypts and
 	// decrypts what is kept, once that was needed.
 	identities []string
 	sealer     *encryption.Codec
 	// read is the kubewright block, once it was needed.
 	read *hclconfig.Settings
-	// ask is Env.Secret as long as the command runs; nil when nobody can be asked.
-	ask func(prompt string) ([]byte, error)
-	// allowsUnreachable and givenAgain are what the same command has to be given
-	// again to plan the same.
-	allowsUnreachable bool
-	// savedPlan is the file of the plan that is carried out.
-	savedPlan string
-	// savedDigest approves the saved plan where nothing authenticates its file; empty where
-	// it needs no approval.
-	savedDigest string
-	givenAgain  []string
-	// secrets are taken out of everything that is said of a failure.
-	secrets *state.Redactor
-	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen reports whether it is
-	// written to stderr.
-	log          *logged.Log
-	logsToScreen bool
 }
 
 // Main runs the command and returns its exit code.
@@ -92,7 +99,7 @@ func Main(env *Env) int {
 	stdout := &output{Writer: env.Stdout}
 	remembering := *env
 	env, remembering.Stdout = &remembering, stdout
-	a := &app{Env: env}
+	a := &workspace{console: &console{Env: env}}
 	cmd := a.root()
 	cmd.SetArgs(oneDash(env.Args))
 	cmd.SetIn(env.Stdin)
@@ -130,29 +137,29 @@ func Main(env *Env) int {
 }
 
 // ended says what is left to be said of how a command has ended, and is its exit code.
-func (a *app) ended(ctx context.Context, err error) int {
+func (c *console) ended(ctx context.Context, err error) int {
 	var code exit
 	var diags *diagError
 	if errors.As(err, new(*outputError)) {
-		a.lines = nil // stderr can be written, perhaps
+		c.lines = nil // stderr can be written, perhaps
 	}
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		if a.terminal() && a.lines == nil {
-			fmt.Fprintln(a.Stdout) // behind the ^C that the terminal shows
+		if c.terminal() && c.lines == nil {
+			fmt.Fprintln(c.Stdout) // behind the ^C that the terminal shows
 		}
-		a.print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
+		c.print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
 		return exitInterrupted
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &diags):
-		a.print(diags.list)
+		c.print(diags.list)
 	default:
-		a.print(diag.Diagnostics{explain(err)})
+		c.print(diag.Diagnostics{explain(err)})
 	}
-	if a.finer {
+	if c.finer {
 		return finerCode(err)
 	}
 	return exitError
@@ -164,41 +171,41 @@ type diagError struct{ list diag.Diagnostics }
 func (e *diagError) Error() string { return "diagnostics" }
 
 // failed turns diagnostics with errors into an error; warnings are printed.
-func (a *app) failed(diags diag.Diagnostics) error {
+func (c *console) failed(diags diag.Diagnostics) error {
 	if diags.HasErrors() {
 		return &diagError{diags}
 	}
-	a.print(diags)
+	c.print(diags)
 	return nil
 }
 
 // print shows findings.
-func (a *app) print(diags diag.Diagnostics) {
+func (c *console) print(diags diag.Diagnostics) {
 	for _, d := range diags {
-		d.Detail = state.WithoutPasswords(a.secrets.Text(d.Detail))
+		d.Detail = state.WithoutPasswords(c.secrets.Text(d.Detail))
 	}
 	if len(diags) > 0 {
-		a.logFindings(diags)
-		a.screen().diagnostics(diags)
+		c.logFindings(diags)
+		c.screen().diagnostics(diags)
 	}
 }
 
 // say prints text for people. What comes from elsewhere in it, out of a lock, a state
 // or the marks on a host, is made fit for a terminal.
-func (a *app) say(format string, args ...any) error {
-	_, err := fmt.Fprint(a.Stdout, view.CleanText(fmt.Sprintf(format, args...)))
+func (c *console) say(format string, args ...any) error {
+	_, err := fmt.Fprint(c.Stdout, view.CleanText(fmt.Sprintf(format, args...)))
 	return err
 }
 
 // hide has secrets taken out of everything that is said of a failure from here on.
-func (a *app) hide(secrets *state.Redactor) {
-	a.secrets = a.secrets.And(secrets)
-	a.log.Hide(a.secrets)
+func (c *console) hide(secrets *state.Redactor) {
+	c.secrets = c.secrets.And(secrets)
+	c.log.Hide(c.secrets)
 }
 
 // sourceText reads a file of the configuration, for excerpts, which do not show
 // the secrets that are written there.
-func (a *app) sourceText(name string) []byte {
+func (a *workspace) sourceText(name string) []byte {
 	if !filepath.IsLocal(name) {
 		return nil
 	}
@@ -209,28 +216,28 @@ func (a *app) sourceText(name string) []byte {
 	return hclconfig.Cover(hclconfig.Options{Dir: a.folder()}, name, b)
 }
 
-func (a *app) options() view.Options {
-	width, height := a.Size()
+func (c *console) options() view.Options {
+	width, height := c.Size()
 	return view.Options{
-		Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), Full: a.full, CompactWarnings: a.compactWarnings,
-		AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain, SavedPlan: a.savedPlan, SavedDigest: a.savedDigest,
+		Width: width, Height: height, Size: c.Size, Color: c.color(c.noColor, width > 0), Full: c.full, CompactWarnings: c.compactWarnings,
+		AllowUnreachable: c.allowsUnreachable, GivenAgain: c.givenAgain, SavedPlan: c.savedPlan, SavedDigest: c.savedDigest,
 	}
 }
 
 // errorOptions are options for what goes to stderr, which may be another terminal
 // than stdout, or a file.
-func (a *app) errorOptions() view.Options {
-	o := a.options()
+func (c *console) errorOptions() view.Options {
+	o := c.options()
 	o.Width, o.Height, o.Size = 0, 0, nil
-	if a.ErrorWidth != nil {
-		o.Width = a.ErrorWidth()
+	if c.ErrorWidth != nil {
+		o.Width = c.ErrorWidth()
 	}
-	o.Color = a.color(a.noColor, o.Width > 0)
+	o.Color = c.color(c.noColor, o.Width > 0)
 	return o
 }
 
 // folder returns the configuration folder: the working folder, or -chdir.
-func (a *app) folder() string {
+func (a *workspace) folder() string {
 	if a.chdir == "" {
 		return a.Dir
 	}
@@ -240,7 +247,7 @@ func (a *app) folder() string {
 	return filepath.Join(a.Dir, a.chdir)
 }
 
-func (a *app) root() *cobra.Command {
+func (a *workspace) root() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "kubewright",
 		Short: "Kubernetes clusters on your hosts: plan, apply, destroy",

@@ -13,7 +13,7 @@ import (
 
 // completeParts lets the shell complete what restricts a plan. The flags are
 // those of planFlags.
-func (a *app) completeParts(cmd *cobra.Command) {
+func (a *workspace) completeParts(cmd *cobra.Command) {
 	fixed := func(words func() []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return words(), cobra.ShellCompDirectiveNoFileComp
@@ -28,7 +28,7 @@ func (a *app) completeParts(cmd *cobra.Command) {
 
 // completions returns those of -target, as far as configuration and the state in this folder
 // can be read without asking anybody.
-func (a *app) completions() []string {
+func (a *workspace) completions() []string {
 	a.ask = nil // nobody is asked while typing
 	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Env: a.Environ, ToolVersion: Version})
 	if cfg == nil {
@@ -42,7 +42,7 @@ func (a *app) completions() []string {
 }
 
 // recordedTargets returns the completions of an address in the state.
-func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *workspace) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	a.ask = nil // nobody is asked while typing
 	recorded, err := a.completedState()
 	if err != nil || recorded == nil {

@@ -21,7 +21,7 @@ var shells = []struct {
 	{"powershell", func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
 }
 
-func (a *app) completionCommand() *cobra.Command {
+func (a *workspace) completionCommand() *cobra.Command {
 	var names []string
 	for _, s := range shells {
 		names = append(names, s.name)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-func (a *app) consoleCommand() *cobra.Command {
+func (a *workspace) consoleCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "console", Short: "Try expressions with the values of the configuration", Args: takes(0, 0),
@@ -27,14 +27,14 @@ func (a *app) consoleCommand() *cobra.Command {
 		Example: "  kubewright console\n" +
 			"  echo 'cidrsubnet(cluster.prod.network.pod_subnet, 8, 1)' | kubewright console\n" +
 			"  echo '{ for k, n in node.worker : k => n.address }' | kubewright console -var-file=prod.kwvars",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.console(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.evaluate(cmd.Context(), o) },
 	}
 	o.variableFlags(cmd.Flags())
 	return cmd
 }
 
-// console answers expressions until stdin ends.
-func (a *app) console(ctx context.Context, o planOptions) error {
+// evaluate answers expressions until stdin ends.
+func (a *workspace) evaluate(ctx context.Context, o planOptions) error {
 	a.quietStdout = true
 	a.sources = a.sourceText
 	recorded, err := a.recordedNames(ctx)
@@ -90,7 +90,7 @@ func endOfConsole(wrong bool) error {
 
 // expression reads lines until they are one. What is not complete at the end of
 // stdin is returned as it is.
-func (a *app) expression(ctx context.Context) (string, error) {
+func (a *workspace) expression(ctx context.Context) (string, error) {
 	text := ""
 	for {
 		if a.Interactive {
@@ -112,7 +112,7 @@ func (a *app) expression(ctx context.Context) (string, error) {
 }
 
 // recordedNames returns the names of nodes in the state, if there is one.
-func (a *app) recordedNames(ctx context.Context) (map[state.Target]string, error) {
+func (a *workspace) recordedNames(ctx context.Context) (map[state.Target]string, error) {
 	store, err := a.storeAlone()
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ const identityVariable = "KUBEWRIGHT_AGE_IDENTITY"
 
 // settings returns the kubewright block, read once: it says where the state is and to whom it
 // is encrypted, for commands that load nothing else of the configuration.
-func (a *app) settings() *hclconfig.Settings {
+func (a *workspace) settings() *hclconfig.Settings {
 	if a.read == nil {
 		a.read = hclconfig.ReadSettings(hclconfig.Options{Dir: a.folder()})
 	}
@@ -29,7 +29,7 @@ func (a *app) settings() *hclconfig.Settings {
 // codec returns how state, journal and saved plans are read and written here: encrypted
 // as the encryption block of the configuration says. What is wrong with the
 // configuration is no reason not to read; whoever writes has loaded it before.
-func (a *app) codec() state.Codec {
+func (a *workspace) codec() state.Codec {
 	if a.sealer == nil {
 		settings := a.settings()
 		block := settings.Encryption
@@ -42,7 +42,7 @@ func (a *app) codec() state.Codec {
 }
 
 // newCodec makes a codec; the block may be nil.
-func (a *app) newCodec(block *config.Encryption, migrate bool) *encryption.Codec {
+func (a *workspace) newCodec(block *config.Encryption, migrate bool) *encryption.Codec {
 	o := encryption.Options{Identities: a.identityFiles(), Migrate: migrate}
 	if block != nil {
 		o.Recipients = block.Recipients
@@ -66,7 +66,7 @@ func (a *app) newCodec(block *config.Encryption, migrate bool) *encryption.Codec
 
 // identityFiles returns the files with private keys: of the command line, then of the
 // environment.
-func (a *app) identityFiles() []string {
+func (a *workspace) identityFiles() []string {
 	var out []string
 	fromEnv := filepath.SplitList(a.Getenv(identityVariable))
 	for i, file := range slices.Concat(a.identities, fromEnv) {

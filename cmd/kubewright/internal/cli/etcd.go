@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) etcdCommand() *cobra.Command {
+func (a *workspace) etcdCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "etcd", Short: "Look after the etcd of a cluster: members, snapshots, space",
 		Long: "These commands reach etcd through a control plane, over SSH: no port of it has to be open to you, and no\n" +
@@ -44,7 +44,7 @@ func first(args []string) string {
 	return args[0]
 }
 
-func (a *app) etcdStatusCommand() *cobra.Command {
+func (a *workspace) etcdStatusCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "status" + clusterArg, Short: "Show the members of etcd, their health, size and alarms", Args: takes(0, 1),
@@ -71,7 +71,7 @@ func (a *app) etcdStatusCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) etcdSnapshotCommand() *cobra.Command {
+func (a *workspace) etcdSnapshotCommand() *cobra.Command {
 	var o planOptions
 	var out string
 	cmd := &cobra.Command{
@@ -115,7 +115,7 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) etcdDefragmentCommand() *cobra.Command {
+func (a *workspace) etcdDefragmentCommand() *cobra.Command {
 	var o planOptions
 	var by approval
 	cmd := &cobra.Command{
@@ -208,7 +208,7 @@ func (e *etcdError) Unwrap() error { return e.error }
 
 // withEtcd looks at the control planes of a cluster, and does something with its
 // etcd through one that answers. The API is not needed.
-func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do func(context.Context, etcdOf) error) error {
+func (a *workspace) withEtcd(ctx context.Context, o planOptions, args []string, do func(context.Context, etcdOf) error) error {
 	asJSON := o.json
 	o.json, a.quietStdout = false, asJSON
 	s, err := a.open(ctx, o, "")
@@ -239,9 +239,10 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 		case s.view.OtherEtcd(label, m.target):
 			why = append(why, fmt.Sprintf("  %s: its etcd is %s, and the cluster's is %s: one that came back without its data has founded one of its own", m.target, s.view.Etcds[m.target].ClusterID, s.view.EtcdID(label)))
 		default:
-			p := s.newPerformer()
+			run := s.planRun()
+			p := run.newPerformer()
 			p.Others = func(t state.Target) []state.Target {
-				return slices.DeleteFunc(s.others(t), func(o state.Target) bool { return s.view.OtherEtcd(label, o) })
+				return slices.DeleteFunc(run.others(t), func(o state.Target) bool { return s.view.OtherEtcd(label, o) })
 			}
 			defer p.Close()
 			err := do(ctx, etcdOf{label, m.target, p, etcd.EtcdQuota(c.Etcd.Args)})

@@ -84,8 +84,8 @@ func refused(d *diag.Diagnostic) bool {
 
 // outcomeCode returns the exit code of a run of which something is left to do: that
 // of the first failure which has one of its own.
-func (a *app) outcomeCode(outcome *executor.Outcome) int {
-	if !a.finer {
+func (c *console) outcomeCode(outcome *executor.Outcome) int {
+	if !c.finer {
 		return exitError
 	}
 	for _, s := range outcome.Steps {
@@ -103,7 +103,7 @@ func cutShort(outcome *executor.Outcome) bool {
 
 // whole is the end of an apply that went well. With -detailed-exitcode it tells where
 // something was left alone because nobody could look at it.
-func (s *session) whole(err error) error {
+func (s *applying) whole(err error) error {
 	if err == nil && s.finer && len(s.result.Plan.Withheld) > 0 {
 		return exit(exitUnreachable)
 	}

@@ -16,8 +16,8 @@ import (
 // claimed before the first step; one that is being founded when its API is
 // first written to. A run that finds nothing to do claims nothing.
 type fences struct {
-	session *session
-	all     map[string]*providers.Fence
+	*planRun
+	all map[string]*providers.Fence
 }
 
 // leaseName is one for whoever changes a cluster, with whatever state: two who have
@@ -28,19 +28,19 @@ const leaseName = "kubewright"
 const releaseTime = 5 * time.Second
 
 // newFences prepares a fence for each cluster of the plan's steps.
-func (s *session) newFences(p *providers.Performer, lineage string) *fences {
-	f := &fences{session: s, all: map[string]*providers.Fence{}}
-	if s.leaseless {
+func (p *planRun) newFences(perf *providers.Performer) *fences {
+	f := &fences{planRun: p, all: map[string]*providers.Fence{}}
+	if p.leaseless {
 		return f
 	}
-	for i := range s.result.Plan.Steps {
-		label := s.clusterLabel(&s.result.Plan.Steps[i])
-		if f.all[label] != nil || s.config.Cluster(label) == nil {
+	for i := range p.result.Plan.Steps {
+		label := p.clusterLabel(&p.result.Plan.Steps[i])
+		if f.all[label] != nil || p.config.Cluster(label) == nil {
 			continue
 		}
 		f.all[label] = &providers.Fence{
-			Through: p.Through, Clock: s.fleet.world.clock(), Dead: s.ended.ID,
-			Mine: providers.Lease{Name: leaseName, Lineage: lineage, Run: s.runID, Who: s.Who, Token: ownership.NextRun(s.view)},
+			Through: perf.Through, Clock: p.fleet.world.clock(), Dead: p.dead,
+			Mine: providers.Lease{Name: leaseName, Lineage: p.lineage, Run: p.id, Who: p.who, Token: ownership.NextRun(p.view)},
 		}
 	}
 	return f
@@ -52,7 +52,7 @@ func (f *fences) claim(ctx context.Context) error {
 		if !f.writable(label) {
 			continue
 		}
-		if err := fence.Hold(ctx, f.session.view.Primary(label)); err != nil {
+		if err := fence.Hold(ctx, f.view.Primary(label)); err != nil {
 			return err
 		}
 	}
@@ -63,22 +63,22 @@ func (f *fences) claim(ctx context.Context) error {
 // one with an alarm keeps no lease, and nothing is done then but what helps
 // against the alarm.
 func (f *fences) writable(label string) bool {
-	return f.session.view.ClusterReports[label] != nil && !f.alarmed(label)
+	return f.view.ClusterReports[label] != nil && !f.alarmed(label)
 }
 
 func (f *fences) alarmed(label string) bool {
-	report := f.session.view.ClusterReports[label]
+	report := f.view.ClusterReports[label]
 	return report != nil && planner.Alarmed(report.Members) != ""
 }
 
 // before makes sure that the step's cluster is still claimed.
 func (f *fences) before(ctx context.Context, step *planner.Step) error {
-	label := f.session.clusterLabel(step)
+	label := f.clusterLabel(step)
 	fence := f.all[label]
-	if fence == nil || f.alarmed(label) || f.session.view.ClusterReports[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
+	if fence == nil || f.alarmed(label) || f.view.ClusterReports[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
 		return nil
 	}
-	via := f.session.view.Primary(label)
+	via := f.view.Primary(label)
 	if !step.Via.IsZero() {
 		via = step.Via
 	}
@@ -87,7 +87,7 @@ func (f *fences) before(ctx context.Context, step *planner.Step) error {
 
 // beat shows signs of life until the function that it returns is called.
 func (f *fences) beat(ctx context.Context) (end func()) {
-	every := f.session.fleet.world.beat()
+	every := f.fleet.world.beat()
 	if every == 0 {
 		return func() {}
 	}
@@ -114,16 +114,15 @@ func (f *fences) beat(ctx context.Context) (end func()) {
 func (f *fences) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	f.session.buried = true
 	for label, fence := range f.all {
-		fence.Bury(ctx, f.session.view.Primary(label))
+		fence.Bury(ctx, f.view.Primary(label))
 		fence.Release(ctx)
 	}
 }
 
 // clusterLabel returns the cluster that a step is about.
-func (s *session) clusterLabel(step *planner.Step) string {
-	if m := s.fleet.member(step.Target); m != nil {
+func (p *planRun) clusterLabel(step *planner.Step) string {
+	if m := p.fleet.member(step.Target); m != nil {
 		return m.cluster
 	}
 	return step.Target.Name

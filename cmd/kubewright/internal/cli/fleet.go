@@ -75,19 +75,18 @@ func (m *member) left(recorded *state.State) bool {
 }
 
 // openFleet lists the hosts of configuration and state. Nothing is contacted yet.
-// accepted are the nodes whose hosts are meant to be other machines than before.
-func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error), accepted ...string) (*fleet, error) {
-	w, err := a.openWorld(cfg, recorded, passphrase)
+func openFleet(cfg *config.Config, recorded *state.State, o hostOptions) (*fleet, error) {
+	w, err := openWorld(cfg, recorded, o)
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{world: w, now: a.Now, answered: func(state.Target) {}}
+	f := &fleet{world: w, now: o.now, answered: func(state.Target) {}}
 	seen := map[state.Target]bool{}
 	queries := observe.Queries(cfg, recorded)
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
 		c := n.Connection
-		if !slices.Contains(accepted, n.Target.String()) { // else the key that was accepted is the old machine's
+		if !slices.Contains(o.accepted, n.Target.String()) { // else the key that was accepted is the old machine's
 			c = pinned(c, recorded, n.Target)
 		}
 		f.members = append(f.members, &member{

@@ -205,9 +205,8 @@ func TestHopsArePinned(t *testing.T) {
 	gate, host, cfg := behindGate(t)
 	node, connection := cfg.Nodes[0].Target, &cfg.Nodes[0].Connection
 	connection.HostKeys = []string{host.Pin()}
-	a := &app{Env: &Env{Dir: t.TempDir(), Now: time.Now}}
 	look := func(recorded *state.State) (*state.Report, error) {
-		f, err := a.openFleet(cfg, recorded, nil)
+		f, err := openFleet(cfg, recorded, hostOptions{folder: t.TempDir(), now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,8 +274,7 @@ func (c changedKey) look(t *testing.T) state.Unobserved {
 	if c.accepted {
 		accepted = append(accepted, node.String())
 	}
-	a := &app{Env: &Env{Dir: t.TempDir(), Now: time.Now}}
-	f, err := a.openFleet(cfg, recorded, nil, accepted...)
+	f, err := openFleet(cfg, recorded, hostOptions{folder: t.TempDir(), now: time.Now, accepted: accepted})
 	if err != nil {
 		t.Fatal(err)
 	}

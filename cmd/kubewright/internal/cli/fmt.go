@@ -24,7 +24,7 @@ import (
 // fmtOptions are the flags of fmt.
 type fmtOptions struct{ check, diff, recursive, write, list bool }
 
-func (a *app) fmtCommand() *cobra.Command {
+func (a *workspace) fmtCommand() *cobra.Command {
 	var o fmtOptions
 	cmd := &cobra.Command{
 		Use: "fmt [FOLDER|FILE|-]", Short: "Format the configuration", Args: takes(0, 1),
@@ -60,7 +60,7 @@ const exitUnreadable = 2
 
 // fmtStdin prints what comes from stdin as it is usual; with -check nothing, and with
 // -diff what changes.
-func (a *app) fmtStdin(ctx context.Context, o fmtOptions) error {
+func (a *workspace) fmtStdin(ctx context.Context, o fmtOptions) error {
 	src, err := a.everything(ctx)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (a *app) fmtStdin(ctx context.Context, o fmtOptions) error {
 	return err
 }
 
-func (a *app) fmt(path string, o fmtOptions) error {
+func (a *workspace) fmt(path string, o fmtOptions) error {
 	files, err := hclFiles(path, o.recursive)
 	if err != nil {
 		a.print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v. Name a file, or a folder of *.hcl and *.kwvars files.", path, bare(err))})
@@ -109,7 +109,7 @@ func (a *app) fmt(path string, o fmtOptions) error {
 	return nil
 }
 
-func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
+func (a *workspace) fmtFile(path string, o fmtOptions) (changed bool, err error) {
 	src, err := hclconfig.ReadFile(path)
 	if err != nil {
 		return false, err

@@ -44,7 +44,7 @@ func (f *planForm) flag(cmd *cobra.Command) {
 }
 
 // fullFlag adds -full to a command.
-func (a *app) fullFlag(cmd *cobra.Command) {
+func (a *workspace) fullFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate ends")
 }
 

@@ -44,7 +44,7 @@ func FuzzLastUsed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
-		a := &app{Env: &Env{Dir: dir, Getenv: func(string) string { return "" }}}
+		a := &workspace{console: &console{Env: &Env{Dir: dir, Getenv: func(string) string { return "" }}}}
 		if err := os.MkdirAll(filepath.Dir(a.usedPath()), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -30,17 +30,13 @@ type generation struct {
 
 // generate writes the clusters that import blocks refer to, and that have no block,
 // into a new file of the configuration. From then on it is the user's as any other.
-func (s *session) generate(ctx context.Context) error {
-	name := s.opts.generateOut
-	if name == "" {
-		return nil
-	}
+func (s *session) generate(ctx context.Context, name string) (g generation, err error) {
 	if err := s.fresh(name); err != nil {
-		return err
+		return g, err
 	}
 	there, diags := s.loadFolder(ctx, true)
 	if err := s.failed(diags); err != nil {
-		return err
+		return g, err
 	}
 	found := &config.Config{}
 	var shared config.Connection
@@ -49,26 +45,31 @@ func (s *session) generate(ctx context.Context) error {
 			continue
 		}
 		shared = i.Connection
-		one, err := s.found(ctx, i)
+		one, unsaid, err := s.found(ctx, i)
+		g.unsaid.Add(unsaid)
 		if err != nil {
-			return err
+			return g, err
 		}
 		found.Clusters, found.Nodes = append(found.Clusters, one.Clusters...), append(found.Nodes, one.Nodes...)
 	}
 	if len(found.Clusters) == 0 {
 		s.print(diag.Diagnostics{diag.Warningf("Nothing to generate", "There is no import block of a cluster whose block is missing, so that %s was not written.", name)})
-		return nil
+		return g, nil
 	}
 	text := slices.Concat([]byte("# Written by kubewright plan, of what import blocks speak of. It is yours to change.\n\n"), hclconfig.WriteBeside(found, there, shared))
-	return s.writeGenerated(ctx, name, text)
+	if err := s.writeGenerated(ctx, name, text); err != nil {
+		return g, err
+	}
+	g.file = name
+	return g, nil
 }
 
 // found reads the cluster of an import block. Its hosts are reached as the
 // configuration says, but for what the block's id says of it.
-func (s *session) found(ctx context.Context, i config.Import) (*config.Config, error) {
+func (s *session) found(ctx context.Context, i config.Import) (*config.Config, view.Unsaid, error) {
 	id, err := hop(i.ID)
 	if err != nil {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Unknown host", "%s.", sentence(err.Error())).At(i.Source)}}
+		return nil, view.Unsaid{}, &diagError{diag.Diagnostics{diag.Errorf("Unknown host", "%s.", sentence(err.Error())).At(i.Source)}}
 	}
 	first := i.Connection
 	if first.Host = id.Host; id.Type == "sim" {
@@ -82,8 +83,7 @@ func (s *session) found(ctx context.Context, i config.Import) (*config.Config, e
 	}
 	d := discovery{session: s, options: importOptions{planOptions: s.opts, label: i.To.Name}, first: first}
 	c, err := d.cluster(ctx)
-	s.generated.unsaid.Add(d.unsaid)
-	return c, err
+	return c, d.unsaid, err
 }
 
 // fresh refuses a file that is there, or that would not be read.
@@ -118,7 +118,6 @@ func (s *session) writeGenerated(ctx context.Context, name string, text []byte) 
 		}
 	}
 	if err == nil && !diags.HasErrors() {
-		s.generated.file = name
 		return nil
 	}
 	_ = os.Remove(path)
@@ -134,9 +133,9 @@ func (s *session) writeGenerated(ctx context.Context, name string, text []byte) 
 }
 
 // tellGenerated says what was written, behind the plan that it is for.
-func (s *session) tellGenerated() error {
-	if s.generated.file == "" || s.quietStdout || s.lines != nil {
+func (s *session) tellGenerated(g generation) error {
+	if g.file == "" || s.quietStdout || s.lines != nil {
 		return nil
 	}
-	return view.Generated(s.Stdout, s.generated.file, s.generated.unsaid, s.options())
+	return view.Generated(s.Stdout, g.file, g.unsaid, s.options())
 }

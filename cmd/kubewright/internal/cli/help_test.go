@@ -18,7 +18,7 @@ import (
 
 // commandLine returns the command as Main makes it.
 func commandLine() *cobra.Command {
-	a := &app{Env: &Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}}
+	a := &workspace{console: &console{Env: &Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}}}
 	cmd := a.root()
 	cmd.InitDefaultHelpCmd()
 	return cmd

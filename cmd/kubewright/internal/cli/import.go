@@ -35,7 +35,7 @@ type importOptions struct {
 	acceptNew                  bool
 }
 
-func (a *app) importCommand() *cobra.Command {
+func (a *workspace) importCommand() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
 		Use: "import ssh://[USER@]HOST[:PORT]", Short: "Write the configuration and the state of a cluster that kubeadm made", Args: takes(1, 1),
@@ -79,7 +79,7 @@ func (o importOptions) connection(id string) (config.Connection, error) {
 
 // fromFolder has files of the command line as the configuration names them: from its
 // folder.
-func (a *app) fromFolder(o *importOptions) {
+func (a *workspace) fromFolder(o *importOptions) {
 	named := func(file string) string {
 		if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "~/") {
 			return file
@@ -119,13 +119,13 @@ func hop(id string) (config.Connection, error) {
 }
 
 // importCluster reads a cluster and writes configuration and state.
-func (a *app) importCluster(ctx context.Context, id string, o importOptions) error {
+func (a *workspace) importCluster(ctx context.Context, id string, o importOptions) error {
 	a.fromFolder(&o)
 	connection, err := o.connection(id)
 	if err != nil {
 		return &usageError{"kubewright import", err}
 	}
-	s := &session{app: a, opts: o.planOptions, store: statefile.NewStore(a.paths(), nil)}
+	s := &session{workspace: a, opts: o.planOptions, store: statefile.NewStore(a.paths(), nil)}
 	defer s.close()
 	file := filepath.Join(a.folder(), filepath.Base(o.out))
 	if err := s.vacant(ctx, file, o.out); err != nil {
@@ -226,7 +226,7 @@ func (s *session) refused(diags diag.Diagnostics) error {
 // text that would have been written, and the hosts with the same finding share one.
 func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnostics {
 	var out diag.Diagnostics
-	first, hosts := map[string]*diag.Diagnostic{}, map[*diag.Diagnostic][]string{}
+	first, nodes := map[string]*diag.Diagnostic{}, map[*diag.Diagnostic][]string{}
 	for _, d := range diags {
 		d.Snippet = d.Excerpt(sources)
 		d.Subject, d.Context, d.Values = state.Source{}, state.Source{}, nil
@@ -243,13 +243,13 @@ func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnos
 			first[same], kept = d, d
 			out.Append(d)
 		}
-		if about != "" && !slices.Contains(hosts[kept], about) {
-			hosts[kept] = append(hosts[kept], about)
+		if about != "" && !slices.Contains(nodes[kept], about) {
+			nodes[kept] = append(nodes[kept], about)
 		}
 	}
 	for _, d := range out {
-		if len(hosts[d]) > 1 {
-			d.Address = strings.Join(hosts[d], ", ")
+		if len(nodes[d]) > 1 {
+			d.Address = strings.Join(nodes[d], ", ")
 		}
 	}
 	return out
@@ -258,7 +258,7 @@ func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnos
 // adopted returns the state of the cluster, and leaves the next plan in the session.
 func (s *session) adopted(ctx context.Context) (*state.State, error) {
 	var err error
-	if s.fleet, err = s.openFleet(s.config, nil, s.passphrase(ctx, s.opts)); err != nil {
+	if s.fleet, err = openFleet(s.config, nil, s.hostOptions(s.passphrase(ctx, s.opts))); err != nil {
 		return nil, err
 	}
 	v := s.look(ctx)

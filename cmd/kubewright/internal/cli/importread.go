@@ -32,18 +32,18 @@ type discovery struct {
 func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	var err error
 	probe := &config.Config{Nodes: []*config.Node{{Connection: d.first}}}
-	if d.world, err = d.openWorld(probe, nil, d.passphrase(ctx, d.opts)); err != nil {
+	if d.world, err = openWorld(probe, nil, d.hostOptions(d.passphrase(ctx, d.opts))); err != nil {
 		return nil, err
 	}
 	report, cluster, err := d.entry(ctx)
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := d.hosts(ctx, report, cluster)
+	seen, err := d.hosts(ctx, report, cluster)
 	if err != nil {
 		return nil, err
 	}
-	found, err := adopt.Read(adopt.Seen{Label: d.label(cluster), Objects: cluster.Objects, Hosts: hosts})
+	found, err := adopt.Read(adopt.Seen{Label: d.label(cluster), Objects: cluster.Objects, Hosts: seen})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the cluster: %w", err)
 	}
@@ -117,9 +117,9 @@ func (d *discovery) silent(err error) error {
 }
 
 // unreachable is one finding for all hosts that could not be looked at.
-func (d *discovery) unreachable(hosts []state.Unobserved, more ...string) error {
+func (d *discovery) unreachable(unobserved []state.Unobserved, more ...string) error {
 	var lines []string
-	for _, u := range hosts {
+	for _, u := range unobserved {
 		lines = append(lines, "  "+u.Target.Name+": "+u.Reason)
 		if u.Remedy != "" {
 			lines = append(lines, "    To do: "+u.Remedy+".")
@@ -136,10 +136,10 @@ const withoutHost = "A host that is gone for good holds up the others only while
 // hosts looks at the hosts of all nodes at once.
 func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *state.ClusterReport) ([]adopt.Host, error) {
 	names := slices.Sorted(maps.Keys(cluster.Nodes))
-	hosts, errs := make([]adopt.Host, len(names)), make([]error, len(names))
+	seen, errs := make([]adopt.Host, len(names)), make([]error, len(names))
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() { hosts[i], errs[i] = d.host(ctx, name, entry, cluster) })
+		group.Go(func() { seen[i], errs[i] = d.host(ctx, name, entry, cluster) })
 	}
 	group.Wait()
 	if err := ctx.Err(); err != nil {
@@ -158,7 +158,7 @@ func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *sta
 	if len(dark) > 0 {
 		return nil, d.unreachable(dark, more...)
 	}
-	return hosts, nil
+	return seen, nil
 }
 
 // host looks at the host of one node.

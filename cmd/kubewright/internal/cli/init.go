@@ -22,7 +22,7 @@ type initOptions struct {
 	migrate, reconfigure, copy bool
 }
 
-func (a *app) initCommand() *cobra.Command {
+func (a *workspace) initCommand() *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
 		Use: "init", Short: "Check where the state is kept, or move it", Args: takes(0, 0),
@@ -47,7 +47,7 @@ func (a *app) initCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) initialize(ctx context.Context, o initOptions) error {
+func (a *workspace) initialize(ctx context.Context, o initOptions) error {
 	if a.statePath != "" {
 		return &usageError{"kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state")}
 	}
@@ -85,7 +85,7 @@ func (a *app) initialize(ctx context.Context, o initOptions) error {
 }
 
 // lookInto says what is at the place.
-func (a *app) lookInto(ctx context.Context, to *statefile.Store) error {
+func (a *workspace) lookInto(ctx context.Context, to *statefile.Store) error {
 	loaded, err := to.Load(ctx)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func described(st *state.State) string {
 }
 
 // migrate copies the state from the last place to the configuration's.
-func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *statefile.Store) error {
+func (a *workspace) migrate(ctx context.Context, o initOptions, last, now *used, to *statefile.Store) error {
 	before, err := a.again(last)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *s
 
 // oldPaths returns those of the place that a state is taken from. It may be from before
 // the encryption block: who moves it says that it is his, as with state encrypt.
-func (a *app) oldPaths() statefile.Paths {
+func (a *workspace) oldPaths() statefile.Paths {
 	p := a.paths()
 	if a.sealer.Encrypts() {
 		p.Codec = a.newCodec(a.settings().Encryption, true)
@@ -151,7 +151,7 @@ func (a *app) oldPaths() statefile.Paths {
 }
 
 // lockBoth takes the locks of two places of one folder's state.
-func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
+func (a *workspace) lockBoth(ctx context.Context, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
 	info := backend.LockInfo{ID: a.NewID(), Who: a.Who, Operation: "init -migrate-state", Time: a.Now(), PID: os.Getpid()}
 	if err := from.Lock(ctx, info, o.lockTimeout); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.S
 }
 
 // agreed asks, and fails unless the answer is yes. flag is what makes asking needless.
-func (a *app) agreed(ctx context.Context, o planOptions, question, flag string) error {
+func (a *workspace) agreed(ctx context.Context, o planOptions, question, flag string) error {
 	if !a.canAsk(o) {
 		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", errNobody, flag, question)
 	}

@@ -23,7 +23,7 @@ type linesFile struct {
 // openInto begins to write lines into a file, or a stream. Only its owner may read a
 // file: it has the plan, as a saved plan does. A stream may lead to a file of the state or
 // the configuration as well.
-func (a *app) openInto(path string) error {
+func (a *workspace) openInto(path string) error {
 	if path == "" || a.into != nil {
 		return nil
 	}
@@ -54,9 +54,9 @@ func lines(asks, path string) error {
 	return regular(asks, path)
 }
 
-func (a *app) closeInto() {
-	if a.into != nil {
-		_ = a.into.Close()
+func (c *console) closeInto() {
+	if c.into != nil {
+		_ = c.into.Close()
 	}
 }
 

@@ -36,7 +36,7 @@ type kubeconfigOptions struct {
 // defaultUserValidity is a working day: what was signed cannot be taken back.
 const defaultUserValidity = 8 * time.Hour
 
-func (a *app) kubeconfigCommand() *cobra.Command {
+func (a *workspace) kubeconfigCommand() *cobra.Command {
 	var o kubeconfigOptions
 	cmd := &cobra.Command{
 		Use: "kubeconfig", Short: "Get a kubeconfig: the administrator's, or one for a user", Args: takes(0, 0),
@@ -95,7 +95,7 @@ func isAPI(server string) bool {
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
+func (a *workspace) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	if file := a.kubeconfigFile(o); file != "" {
 		if err := cmp.Or(regular(file, file), spared(file, file, a.folder(), a.paths())); err != nil {
 			return err
@@ -305,7 +305,7 @@ func holds(certs []state.CertificateInfo, ca string) bool {
 const maxKubeconfig = 16 << 20
 
 // deliver prints a kubeconfig, or puts it into a file.
-func (a *app) deliver(got fetched, names pki.Naming, o kubeconfigOptions) error {
+func (a *workspace) deliver(got fetched, names pki.Naming, o kubeconfigOptions) error {
 	file, content := a.kubeconfigFile(o), got.content
 	if file == "" {
 		_, err := a.Stdout.Write(content.Reveal())
@@ -358,7 +358,7 @@ func writeSecret(file string, content state.Secret) error {
 
 // kubeconfigFile returns the file to write; empty for none. That of
 // kubectl is the first of KUBECONFIG, or ~/.kube/config.
-func (a *app) kubeconfigFile(o kubeconfigOptions) string {
+func (a *workspace) kubeconfigFile(o kubeconfigOptions) string {
 	file := o.out
 	switch {
 	case file == "" && !o.merge:

@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-func (a *app) lockCommand() *cobra.Command {
+func (a *workspace) lockCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "lock", Short: "Look at the state's lock",
 		Long: "lock looks at the lock that keeps two runs from changing one state at once. A run that was killed leaves\n" +
@@ -42,7 +42,7 @@ type lockJSON struct {
 	Silent bool `json:"silent,omitempty"`
 }
 
-func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
+func (a *workspace) lockStatus(ctx context.Context, asJSON bool) error {
 	store, err := a.storeAlone()
 	if err != nil {
 		return err
@@ -63,13 +63,13 @@ func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
 }
 
 // silent reports whether a holder that should show signs of life shows none.
-func (a *app) silent(i *backend.LockInfo) bool {
+func (a *workspace) silent(i *backend.LockInfo) bool {
 	return i != nil && !i.Renewed.IsZero() && a.Now().Sub(i.Renewed) > backend.Silent
 }
 
 // holderText says who holds a lock and what that means. Who holds it has written it,
 // and gets one line.
-func (a *app) holderText(store *statefile.Store, i *backend.LockInfo) string {
+func (a *workspace) holderText(store *statefile.Store, i *backend.LockInfo) string {
 	text := view.Clean(i.String()) + ".\n"
 	switch {
 	case i.Certain && store.Local():
@@ -87,7 +87,7 @@ func (a *app) holderText(store *statefile.Store, i *backend.LockInfo) string {
 	return text
 }
 
-func (a *app) forceUnlockCommand() *cobra.Command {
+func (a *workspace) forceUnlockCommand() *cobra.Command {
 	var force bool
 	o := planOptions{}
 	cmd := &cobra.Command{
@@ -105,7 +105,7 @@ func (a *app) forceUnlockCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force bool) error {
+func (a *workspace) forceUnlock(ctx context.Context, o planOptions, id string, force bool) error {
 	store, err := a.storeAlone()
 	if err != nil {
 		return err

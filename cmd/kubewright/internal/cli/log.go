@@ -31,7 +31,7 @@ const (
 
 // openLog begins the log, if one is asked for. A value that is no level is the file
 // to write to when it looks like one; any other logs everything, and says so.
-func (a *app) openLog() (closing func(), err error) {
+func (a *workspace) openLog() (closing func(), err error) {
 	closing = func() {}
 	level, path := strings.TrimSpace(a.Getenv(logVariable)), a.Getenv(logPathVariable)
 	if level == "" || strings.EqualFold(level, "off") {
@@ -63,7 +63,7 @@ func (a *app) openLog() (closing func(), err error) {
 
 // openLogFile goes on with a log. Only its owner may read it. Flags are not read
 // yet: which state is meant, is not known, and none gets a log.
-func (a *app) openLogFile(path string) (*os.File, error) {
+func (a *workspace) openLogFile(path string) (*os.File, error) {
 	if err := spared("The log "+path, a.named(path), a.folder(), statefile.DirPaths(a.folder())); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (a *app) openLogFile(path string) (*os.File, error) {
 }
 
 // logBegin tells which command begins. What is given with its flags may be a secret.
-func (a *app) logBegin(cmd *cobra.Command) {
+func (a *workspace) logBegin(cmd *cobra.Command) {
 	if a.log == nil {
 		return
 	}
@@ -86,11 +86,11 @@ func (a *app) logBegin(cmd *cobra.Command) {
 }
 
 // logFindings writes down what is shown to the user.
-func (a *app) logFindings(diags diag.Diagnostics) {
+func (c *console) logFindings(diags diag.Diagnostics) {
 	for _, d := range diags {
-		write := a.log.Warn
+		write := c.log.Warn
 		if d.Severity == diag.Error {
-			write = a.log.Error
+			write = c.log.Error
 		}
 		write(d.Summary, "detail", d.Detail)
 	}
@@ -98,8 +98,8 @@ func (a *app) logFindings(diags diag.Diagnostics) {
 
 // draws reports whether a part of the screen can be redrawn: stdout is a terminal
 // that moves its cursor, and no log is written in between.
-func (a *app) draws() bool {
-	return a.terminal() && a.Getenv("TERM") != "dumb" && !a.logsToScreen
+func (c *console) draws() bool {
+	return c.terminal() && c.Getenv("TERM") != "dumb" && !c.logsToScreen
 }
 
 // loggedWorld is a world of which the log tells what it is asked.
@@ -108,7 +108,7 @@ type loggedWorld struct {
 	log *logged.Log
 }
 
-func (a *app) logged(w world) world {
+func (a *workspace) logged(w world) world {
 	if a.log == nil {
 		return w
 	}
@@ -126,14 +126,14 @@ func (w loggedWorld) access() providers.Access { return w.log.Access(w.world.acc
 func (w loggedWorld) clock() providers.Clock   { return w.log.Clock(w.world.clock()) }
 
 // logState tells what a run that writes does to the state's lock.
-func (s *session) logState(what string) {
+func logState(s *session, what string) {
 	if s.log != nil && s.runID != "" {
 		s.log.Info(what, "state", s.store.Place(), "run", s.runID)
 	}
 }
 
 // logPlan tells what a plan has come to.
-func (s *session) logPlan() {
+func logPlan(s *session) {
 	if p := s.result.Plan; s.log != nil && p != nil {
 		s.log.Info("planned", "hosts", fmt.Sprintf("%d answered, %d did not", len(s.view.Reports), len(s.view.Unobserved)),
 			"changes", len(p.Changes), "steps", len(p.Steps))
@@ -141,7 +141,7 @@ func (s *session) logPlan() {
 }
 
 // logLooked tells of the hosts that could not be looked at.
-func (s *session) logLooked(v *topology.Fleet) *topology.Fleet {
+func logLooked(s *session, v *topology.Fleet) *topology.Fleet {
 	for _, m := range s.fleet.members {
 		if u, dark := v.Unobserved[m.target]; dark {
 			s.log.Warn("host not observed", "node", m.target.String(), "reason", u.Reason)
@@ -151,7 +151,7 @@ func (s *session) logLooked(v *topology.Fleet) *topology.Fleet {
 }
 
 // newBackend is a.confined of which the log tells what it is asked.
-func (a *app) newBackend(b *config.Backend) (backend.Backend, error) {
+func (a *workspace) newBackend(b *config.Backend) (backend.Backend, error) {
 	place, err := a.confined(b)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (a *app) newBackend(b *config.Backend) (backend.Backend, error) {
 }
 
 // events has what an executor reports written down and shown.
-func (s *session) events(shown func(executor.Event)) func(executor.Event) {
+func (s *applying) events(shown func(executor.Event)) func(executor.Event) {
 	if s.log == nil {
 		return shown
 	}

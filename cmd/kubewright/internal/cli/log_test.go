@@ -66,10 +66,10 @@ func TestLogHidesWhatTheRunMade(t *testing.T) {
 	var b bytes.Buffer
 	log := logged.New(&b, logged.Options{Level: logged.LevelTrace, Now: time.Now})
 	log.Hide(state.NewRedactor([]string{"hunter22"}))
-	a := &app{Env: &Env{}, log: log}
+	a := &workspace{console: &console{Env: &Env{}, log: log}}
 	w := a.logged(telltale{})
-	s := &session{app: a, fleet: &fleet{world: w}, view: &topology.Fleet{}, config: &config.Config{}, store: &statefile.Store{}}
-	p := s.newPerformer()
+	s := &session{workspace: a, fleet: &fleet{world: w}, view: &topology.Fleet{}, config: &config.Config{}, store: &statefile.Store{}}
+	p := s.planRun().newPerformer()
 	p.Host = func(ctx context.Context, _ state.Target) (providers.Host, error) {
 		return w.open(ctx, config.Connection{}, "10.0.0.1")
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // planning gives a command what plan, apply and destroy share.
-func (a *app) planning(o *planOptions, cmd *cobra.Command) {
+func (a *workspace) planning(o *planOptions, cmd *cobra.Command) {
 	cmd.Args = takes(0, 0)
 	f := cmd.Flags()
 	a.planFlags(o, cmd)
@@ -35,7 +35,7 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 
 // planFlags adds the flags by which one plan differs from another: those of variables,
 // those that restrict it, and those that say what is to be done with single targets.
-func (a *app) planFlags(o *planOptions, cmd *cobra.Command) {
+func (a *workspace) planFlags(o *planOptions, cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.variableFlags(f)
 	f.StringArrayVar(&o.targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
@@ -80,9 +80,9 @@ func (v varFlag) Type() string {
 	return "name=value"
 }
 
-func (a *app) planCommand() *cobra.Command {
+func (a *workspace) planCommand() *cobra.Command {
 	var o planOptions
-	var out string
+	var out, generateOut string
 	var form planForm
 	var why explanation
 	cmd := &cobra.Command{
@@ -111,6 +111,13 @@ func (a *app) planCommand() *cobra.Command {
 				return err
 			}
 			a.quietStdout = form.programs()
+			var generated generation
+			if generateOut != "" {
+				o.beforeLoad = func(ctx context.Context, s *session) (err error) {
+					generated, err = s.generate(ctx, generateOut)
+					return err
+				}
+			}
 			s, err := a.planned(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -119,7 +126,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err := s.showAs(form, why); err != nil {
 				return err
 			}
-			if err := errors.Join(s.tellGenerated(), s.savePlan(out)); err != nil {
+			if err := errors.Join(s.tellGenerated(generated), s.savePlan(out)); err != nil {
 				return err
 			}
 			if code := s.changesCode(); a.finer && code != exitOK {
@@ -134,14 +141,14 @@ func (a *app) planCommand() *cobra.Command {
 	cmd.Flags().Lookup("lock-timeout").Usage = "a plan takes no lock and waits for none: this `duration` is taken for the sake of scripts"
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().Var((*fileName)(&out), "out", "save the plan to this `file`, for kubewright apply FILE")
-	cmd.Flags().StringVar(&o.generateOut, generateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")
+	cmd.Flags().StringVar(&generateOut, generateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")
 	return cmd
 }
 
 // flagsToRepeat are NAME=VALUE of the flags that no plan holds, and without which
 // the same command would read something else. The value of a variable may be a
 // secret: its name has to do.
-func (a *app) flagsToRepeat(o planOptions) []string {
+func (a *workspace) flagsToRepeat(o planOptions) []string {
 	var out []string
 	if a.chdir != "" {
 		out = append(out, "chdir="+a.chdir)
@@ -164,7 +171,7 @@ func (a *app) flagsToRepeat(o planOptions) []string {
 }
 
 // planned returns a session that has planned. The caller closes it.
-func (a *app) planned(ctx context.Context, o planOptions) (*session, error) {
+func (a *workspace) planned(ctx context.Context, o planOptions) (*session, error) {
 	s, err := a.open(ctx, o, "")
 	if err != nil {
 		return nil, err
@@ -193,27 +200,27 @@ func (s *session) showAs(form planForm, why explanation) error {
 // planView returns how a plan is shown: beside what the state knows.
 func (s *session) planView() view.Options {
 	o := s.options()
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: s.priorOutputs(), Durations: s.durations()}, s.opts.parallelism
+	o.Recorded, o.Parallelism = view.Recorded{Outputs: priorOutputs(s.recorded), Durations: durations(s.recorded)}, s.opts.parallelism
 	return o
 }
 
 // durations returns those that the state holds.
-func (s *session) durations() map[string]float64 {
-	if s.recorded == nil {
+func durations(recorded *state.State) map[string]float64 {
+	if recorded == nil {
 		return nil
 	}
-	return s.recorded.Durations
+	return recorded.Durations
 }
 
 // priorOutputs returns those that the state holds.
-func (s *session) priorOutputs() map[string]state.Value {
-	if s.recorded == nil {
+func priorOutputs(recorded *state.State) map[string]state.Value {
+	if recorded == nil {
 		return nil
 	}
-	return s.recorded.Outputs
+	return recorded.Outputs
 }
 
 // outputsChange reports whether the plan's outputs are not those of the state.
 func (s *session) outputsChange() bool {
-	return !maps.EqualFunc(s.priorOutputs(), s.result.Plan.Outputs, state.Value.Equal)
+	return !maps.EqualFunc(priorOutputs(s.recorded), s.result.Plan.Outputs, state.Value.Equal)
 }

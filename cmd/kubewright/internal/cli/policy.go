@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -52,7 +53,7 @@ func (s *session) unknownPolicies() diag.Diagnostics {
 // protect is not protected.
 func (s *session) idlePatterns() diag.Diagnostics {
 	var diags diag.Diagnostics
-	known := s.known()
+	known := s.addresses().known()
 	for _, p := range s.config.Policies {
 		for _, pattern := range p.Protected {
 			if !slices.ContainsFunc(known, func(t state.Target) bool { return config.Matches(pattern, t) }) {
@@ -64,33 +65,45 @@ func (s *session) idlePatterns() diag.Diagnostics {
 	return diags
 }
 
-// judge asks the policies about a plan that was just made.
-func (s *session) judge(p *planner.Plan) error {
-	if len(s.config.Policies) == 0 {
-		return nil
-	}
-	in, err := s.policyInput(p)
-	if err == nil {
-		p.Policies = policy.Evaluate(in)
-	}
-	return err
+// judge asks the policies of a configuration about a plan.
+type judge struct {
+	config   *config.Config
+	recorded *state.State
+	// approved reports whether the plan is approved by its digest, or by having been saved.
+	approved bool
+	now      func() time.Time
+	// folder is the configuration's, which has the files of approvals.
+	folder string
 }
 
-func (s *session) policyInput(p *planner.Plan) (policy.Input, error) {
-	in := policy.Input{
-		Policies: s.config.Policies, Config: s.config, Recorded: s.recorded, Plan: p, Now: s.Now(),
-		Digest: planfile.Digest(p), Approved: s.approved, Approvals: map[string][]policy.Approval{},
+func (s *session) judge() judge {
+	return judge{s.config, s.recorded, s.approved, s.Now, s.folder()}
+}
+
+// evaluate asks the policies about a plan that was just made.
+func (j judge) evaluate(p *planner.Plan) error {
+	if len(j.config.Policies) == 0 {
+		return nil
 	}
-	for _, p := range s.config.Policies {
+	in := j.input(j.config.Policies, p)
+	for _, p := range j.config.Policies {
 		if p.Approval == nil || p.Approval.File == "" {
 			continue
 		}
 		var err error
-		if in.Approvals[p.Approval.File], err = s.approvals(p.Approval.File); err != nil {
-			return in, s.failed(diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, bare(err)).At(p.Approval.Source)})
+		if in.Approvals[p.Approval.File], err = j.approvals(p.Approval.File); err != nil {
+			return &diagError{diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, bare(err)).At(p.Approval.Source)}}
 		}
 	}
-	return in, nil
+	p.Policies = policy.Evaluate(in)
+	return nil
+}
+
+func (j judge) input(policies []config.Policy, p *planner.Plan) policy.Input {
+	return policy.Input{
+		Policies: policies, Config: j.config, Recorded: j.recorded, Plan: p, Now: j.now(),
+		Digest: planfile.Digest(p), Approved: j.approved, Approvals: map[string][]policy.Approval{},
+	}
 }
 
 // maxApprovals bounds in bytes what is read of a file of approvals.
@@ -98,8 +111,8 @@ const maxApprovals = 1 << 20
 
 // approvals reads a file of approvals. One that is not there has none. It is no part of
 // the configuration's digest: to approve a plan does not make it another one.
-func (s *session) approvals(file string) ([]policy.Approval, error) {
-	b, err := safefile.ReadBelow(s.folder(), file, maxApprovals)
+func (j judge) approvals(file string) ([]policy.Approval, error) {
+	b, err := safefile.ReadBelow(j.folder, file, maxApprovals)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -109,8 +122,36 @@ func (s *session) approvals(file string) ([]policy.Approval, error) {
 	return policy.ParseApprovals(string(b))
 }
 
+// changing returns the policies that may change their verdict while a plan is carried out.
+func (j judge) changing() []config.Policy {
+	return slices.DeleteFunc(slices.Clone(j.config.Policies), func(p config.Policy) bool { return !policy.MayChange(p) })
+}
+
+// again returns what policies have against going on with a plan now, by the files of
+// approvals as they are now. One that cannot be read any more approves nothing, and the
+// finding says why.
+func (j judge) again(policies []config.Policy, plan *planner.Plan) []planner.PolicyFinding {
+	in := j.input(policies, plan)
+	var unread []planner.PolicyFinding
+	for _, p := range policies {
+		if p.Approval == nil || p.Approval.File == "" {
+			continue
+		}
+		list, err := j.approvals(p.Approval.File)
+		if err != nil {
+			unread = append(unread, planner.PolicyFinding{
+				Policy: p.Name, Rule: policy.ApprovalOf, Source: p.Approval.Source,
+				Message:    fmt.Sprintf("%s cannot be read any more: %v", p.Approval.File, bare(err)),
+				Overridden: slices.Contains(plan.OverriddenPolicies, p.Name),
+			})
+		}
+		in.Approvals[p.Approval.File] = list
+	}
+	return policy.Refusals(append(unread, policy.Evaluate(in)...))
+}
+
 // permitted refuses to carry out a plan that a policy has something against.
-func (s *session) permitted() error {
+func (s *applying) permitted() error {
 	return s.failed(refusals(s.result.Plan.Policies, "Nothing was changed."))
 }
 
@@ -126,18 +167,15 @@ func refusals(findings []planner.PolicyFinding, so string) diag.Diagnostics {
 
 // holdBack says, right before a step, why no more of the plan may be begun; empty where
 // it may. It is nil where no policy can say another thing than at the beginning.
-func (s *session) holdBack() func() string {
-	changing := slices.DeleteFunc(slices.Clone(s.config.Policies), func(p config.Policy) bool { return !policy.MayChange(p) })
+func (s *applying) holdBack() func() string {
+	judge := s.judge()
+	changing := judge.changing()
 	if len(changing) == 0 {
 		return nil
 	}
-	in := policy.Input{
-		Policies: changing, Config: s.config, Recorded: s.recorded, Plan: s.result.Plan,
-		Digest: planfile.Digest(s.result.Plan), Approved: s.approved,
-	}
+	plan := s.result.Plan
 	return func() string {
-		in.Now = s.Now()
-		s.held = policy.Refusals(append(s.reread(&in), policy.Evaluate(in)...))
+		s.held = judge.again(changing, plan)
 		if len(s.held) == 0 {
 			return ""
 		}
@@ -145,29 +183,7 @@ func (s *session) holdBack() func() string {
 	}
 }
 
-// reread gives policies what their files of approvals hold by now. One that cannot be
-// read any more holds nobody's approval, which is said with why.
-func (s *session) reread(in *policy.Input) []planner.PolicyFinding {
-	var unread []planner.PolicyFinding
-	in.Approvals = map[string][]policy.Approval{}
-	for _, p := range in.Policies {
-		if p.Approval == nil || p.Approval.File == "" {
-			continue
-		}
-		list, err := s.approvals(p.Approval.File)
-		if err != nil {
-			unread = append(unread, planner.PolicyFinding{
-				Policy: p.Name, Rule: policy.ApprovalOf, Source: p.Approval.Source,
-				Message:    fmt.Sprintf("%s cannot be read any more: %v", p.Approval.File, bare(err)),
-				Overridden: slices.Contains(in.Plan.OverriddenPolicies, p.Name),
-			})
-		}
-		in.Approvals[p.Approval.File] = list
-	}
-	return unread
-}
-
 // heldBack are the errors of a run that a policy has stopped.
-func (s *session) heldBack() error {
+func (s *applying) heldBack() error {
 	return s.failed(refusals(s.held, "What was begun was finished, nothing else was begun, and the state has what was done."))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) stateRecoverCommand() *cobra.Command {
+func (a *workspace) stateRecoverCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "recover", Short: "Make a state file that was lost anew, from what the hosts hold", Args: takes(0, 0),
@@ -30,7 +30,7 @@ func (a *app) stateRecoverCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) recover(ctx context.Context, o planOptions) error {
+func (a *workspace) recover(ctx context.Context, o planOptions) error {
 	s, err := a.open(ctx, o, "state recover")
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 func TestCutConnection(t *testing.T) {
 	t.Parallel()
 	gate, host, cfg := behindGate(t)
-	f, err := (&app{Env: &Env{Dir: t.TempDir(), Now: time.Now}}).openFleet(cfg, nil, nil)
+	f, err := openFleet(cfg, nil, hostOptions{folder: t.TempDir(), now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) etcdRestoreCommand() *cobra.Command {
+func (a *workspace) etcdRestoreCommand() *cobra.Command {
 	var o planOptions
 	var by approval
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ func (s *session) restoring(ctx context.Context, r maintenance.EtcdRestore, args
 			return topology.Result{}, other
 		}
 		var err error
-		if r.Answers, err = s.etcdAnswers(ctx, r); err != nil {
+		if r.Answers, err = s.planRun().etcdAnswers(ctx, r); err != nil {
 			return topology.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
 				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.", err)}
 		}
@@ -112,22 +112,22 @@ const (
 
 // etcdAnswers asks every control plane whether a quorum of the cluster's etcd
 // answers there, and again after a while. It fails when that cannot be told.
-func (s *session) etcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([]state.EtcdMember, error) {
-	p := s.newPerformer()
+func (run *planRun) etcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([]state.EtcdMember, error) {
+	p := run.newPerformer()
 	p.Others = nil // each is asked itself
 	defer p.Close()
 	for i := range askedTimes {
 		if i > 0 {
-			if err := s.fleet.world.clock().Sleep(ctx, askedEvery); err != nil {
+			if err := run.fleet.world.clock().Sleep(ctx, askedEvery); err != nil {
 				return nil, err
 			}
 		}
-		for _, n := range s.config.NodesOf(r.Cluster, config.ControlPlane) {
-			if s.view.CA(n.Target) == "" || slices.Contains(s.view.ForeignEtcds(r.Cluster), n.Target) {
+		for _, n := range run.config.NodesOf(r.Cluster, config.ControlPlane) {
+			if run.view.CA(n.Target) == "" || slices.Contains(run.view.ForeignEtcds(r.Cluster), n.Target) {
 				continue
 			}
 			members, id, err := membersThrough(ctx, p, n.Target)
-			if err == nil && !s.isItsEtcd(r, n.Target, id) {
+			if err == nil && !run.isItsEtcd(r, n.Target, id) {
 				continue
 			}
 			if err == nil {
@@ -142,8 +142,8 @@ func (s *session) etcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([
 }
 
 // silenceGate asks every control plane once more, right before one is stopped.
-func (s *session) silenceGate(ctx context.Context) error {
-	members, err := s.etcdAnswers(ctx, s.restores)
+func (run *planRun) silenceGate(ctx context.Context) error {
+	members, err := run.etcdAnswers(ctx, run.restores)
 	if err != nil {
 		return fmt.Errorf("refused: it cannot be told whether etcd answers by now, and nothing is restored over a cluster that may work: %w", err)
 	}
@@ -151,7 +151,7 @@ func (s *session) silenceGate(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("refused: since the plan was made the etcd of cluster %q has come back: a quorum of its members answers (%s). Nothing is restored over a cluster that works. "+
-		"What this restore has stopped already, if anything, kubewright apply starts again", s.restores.Cluster, maintenance.MembersNamed(members))
+		"What this restore has stopped already, if anything, kubewright apply starts again", run.restores.Cluster, maintenance.MembersNamed(members))
 }
 
 func membersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {
@@ -165,9 +165,9 @@ func membersThrough(ctx context.Context, p *providers.Performer, t state.Target)
 // isItsEtcd tells the etcd of a cluster, or the one that this restore has made,
 // from one that a first member has founded by itself when it came back with an
 // empty disk: that has nothing of the cluster in it.
-func (s *session) isItsEtcd(r maintenance.EtcdRestore, t state.Target, id string) bool {
-	if s.recorded == nil || s.recorded.Clusters[r.Cluster] == nil || s.recorded.Clusters[r.Cluster].EtcdClusterID == "" {
+func (run *planRun) isItsEtcd(r maintenance.EtcdRestore, t state.Target, id string) bool {
+	if run.recorded == nil || run.recorded.Clusters[r.Cluster] == nil || run.recorded.Clusters[r.Cluster].EtcdClusterID == "" {
 		return true
 	}
-	return id == s.recorded.Clusters[r.Cluster].EtcdClusterID || topology.RestoredFrom(s.view.Reports[t]) == r.SHA256
+	return id == run.recorded.Clusters[r.Cluster].EtcdClusterID || topology.RestoredFrom(run.view.Reports[t]) == r.SHA256
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
@@ -28,7 +30,7 @@ import (
 // runner joins the executor, which knows steps, with the performer, which
 // knows hosts, and with what the state is to remember of a step.
 type runner struct {
-	session   *session
+	*planRun
 	performer *providers.Performer
 	fences    *fences
 	// desired are the items that the plan rests on.
@@ -70,43 +72,66 @@ func (t *turns) end(step *planner.Step) {
 	delete(t.nodes, step.Target)
 }
 
-func (s *session) newRunner() *runner {
-	p := s.newPerformer()
-	r := &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired, void: ownership.VoidRuns(s.view)}
-	p.Gates = r.gates
+// planRun is a plan that is carried out, with what it was made of.
+type planRun struct {
+	fleet    *fleet
+	config   *config.Config
+	recorded *state.State
+	// view is what was observed for the plan.
+	view   *topology.Fleet
+	result topology.Result
+	// lineage is the state's. id names the run, and who is USER@HOST; dead is the run that
+	// held the state's lock before and ended without giving it back.
+	lineage, id, who, dead string
+	// leaseless leaves the clusters' leases alone.
+	leaseless bool
+	// restores is the snapshot that etcd is rebuilt from, in a restore.
+	restores maintenance.EtcdRestore
+	// artifacts returns the folder of artifacts for a node, and snapshots is where those of
+	// etcd are kept.
+	artifacts func(state.Target) (string, error)
+	snapshots string
+	// made is called with each secret that is made, before it is used.
+	made func(*state.Redactor)
+}
+
+// newRunner returns what the executor runs the plan's steps by.
+func (p *planRun) newRunner() *runner {
+	perf := p.newPerformer()
+	r := &runner{planRun: p, performer: perf, fences: p.newFences(perf), desired: p.result.Desired, void: ownership.VoidRuns(p.view)}
+	perf.Gates = r.gates
 	return r
 }
 
 // newPerformer reaches the hosts and clusters of this run.
-func (s *session) newPerformer() *providers.Performer {
-	w := s.fleet.world
-	// What is looked up is what this run planned with: record plans once more.
-	v, desired, before := s.view, s.result.Desired, s.recorded
+func (p *planRun) newPerformer() *providers.Performer {
+	w := p.fleet.world
+	before := p.recorded
 	if before == nil {
 		before = &state.State{}
 	}
 	return &providers.Performer{
-		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
-		Artifacts: s.artifactsOf, Snapshots: s.store.Snapshots, Interrupted: before.Interrupted, Secrets: s.config.Secrets, Made: s.log.Hide,
+		Host: p.fleet.Host, Seat: p.seat, Others: p.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
+		Artifacts: p.artifacts, Snapshots: p.snapshots, Interrupted: before.Interrupted, Secrets: p.config.Secrets, Made: p.made,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
-			return pipeline.Reveal(v, desired, x)
+			return pipeline.Reveal(p.view, p.result.Desired, x)
 		},
 	}
 }
 
 // seat returns how a control plane is reached.
-func (s *session) seat(t state.Target) (providers.Seat, error) {
-	m := s.fleet.member(t)
+func (p *planRun) seat(t state.Target) (providers.Seat, error) {
+	m := p.fleet.member(t)
 	if m == nil {
 		return providers.Seat{}, fmt.Errorf("internal error: %s is no node of this run", t)
 	}
-	return s.seatOf(m), nil
+	return p.seatOf(m), nil
 }
 
 // seatOf returns how a member's own API server is reached by now: one that somebody gave
 // another port has it until this run has put it back.
-func (s *session) seatOf(m *member) providers.Seat {
-	r, c := s.view.Reports[m.target], s.config.Cluster(m.cluster)
+func (p *planRun) seatOf(m *member) providers.Seat {
+	r, c := p.view.Reports[m.target], p.config.Cluster(m.cluster)
 	if ownership.APIPort(c, r) != ownership.APIPort(c, nil) {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 		defer cancel()
@@ -116,7 +141,7 @@ func (s *session) seatOf(m *member) providers.Seat {
 			}
 		}
 	}
-	return (&observer{fleet: s.fleet, view: s.view}).seat(m, r)
+	return (&observer{fleet: p.fleet, view: p.view}).seat(m, r)
 }
 
 // RunStep implements executor.Runner.
@@ -129,7 +154,7 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 		return executor.Result{}, err
 	}
 	// Who the node is must be known before its first change.
-	learned := record.Identify(r.session.view, step)
+	learned := record.Identify(r.view, step)
 	outputs, err := r.performer.Perform(ctx, step,
 		providers.Run{ID: run.ID, Token: run.Token, Lineage: run.Lineage, Void: r.void, Output: lookup(run.Outputs)},
 		providers.Progress{
@@ -190,7 +215,7 @@ func lookup(outputs executor.Outputs) func(state.Pending) (providers.Output, boo
 
 // gates evaluates a step's conditions on a fresh observation, right before the act.
 func (r *runner) gates(ctx context.Context, step *planner.Step) error {
-	c := r.session.config.Cluster(r.session.clusterLabel(step))
+	c := r.config.Cluster(r.clusterLabel(step))
 	if c == nil {
 		return nil
 	}
@@ -206,7 +231,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 		case planner.GoneGate:
 			err = r.goneGate(ctx, c, step)
 		case planner.SilenceGate:
-			err = r.session.silenceGate(ctx)
+			err = r.silenceGate(ctx)
 		default:
 			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
 		}
@@ -220,7 +245,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 // await tries until the condition of a gate holds, a limit is over or ctx ends, and returns
 // the last error of try, which learns when it is tried for the last time.
 func (r *runner) await(ctx context.Context, limit, interval time.Duration, try func(last bool) error) error {
-	clock := r.session.fleet.world.clock()
+	clock := r.fleet.world.clock()
 	deadline := clock.Now().Add(limit)
 	for {
 		last := clock.Now().After(deadline)
@@ -241,7 +266,7 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		if err != nil {
 			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
 		} else {
-			err = planner.QuorumAllows(step, r.session.view.PeerURL(step.Target), members)
+			err = planner.QuorumAllows(step, r.view.PeerURL(step.Target), members)
 		}
 		if err != nil && etcd.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
 			return nil // what does not run cannot be lost, and it comes back by this step
@@ -253,7 +278,7 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 // memberDown looks whether the member on a step's own host is down: so that it does not
 // start by itself, or, where somebody has waited for that, at all.
 func (r *runner) memberDown(ctx context.Context, c *config.Cluster, t state.Target, waited bool) bool {
-	h, err := r.session.fleet.Host(ctx, t)
+	h, err := r.fleet.Host(ctx, t)
 	if err != nil {
 		return false
 	}
@@ -262,9 +287,9 @@ func (r *runner) memberDown(ctx context.Context, c *config.Cluster, t state.Targ
 		return false
 	}
 	if waited {
-		return etcd.MemberExits(r.session.view, t, seen)
+		return etcd.MemberExits(r.view, t, seen)
 	}
-	return etcd.MemberDown(r.session.view, t, seen)
+	return etcd.MemberDown(r.view, t, seen)
 }
 
 // goneGate looks once more whether a node lives that is said to be gone for good.
@@ -291,7 +316,7 @@ func (r *runner) workersGate(ctx context.Context, c *config.Cluster, step *plann
 			if err != nil {
 				return fmt.Errorf("cannot tell which workers are down: %w", err)
 			}
-			return drain.CheckMaxUnavailable(r.session.view, step, nodes, turn)
+			return drain.CheckMaxUnavailable(r.view, step, nodes, turn)
 		})
 	})
 }
@@ -320,7 +345,7 @@ const gateInterval = 500 * time.Millisecond
 func (r *runner) members(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
 	var members []state.EtcdMember
 	var last error
-	for _, t := range append([]state.Target{via}, r.session.others(via)...) {
+	for _, t := range append([]state.Target{via}, r.others(via)...) {
 		if members, last = r.membersThrough(ctx, t); last == nil {
 			break
 		}
@@ -329,15 +354,15 @@ func (r *runner) members(ctx context.Context, via state.Target) ([]state.EtcdMem
 }
 
 func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
-	h, err := r.session.fleet.Host(ctx, via)
+	h, err := r.fleet.Host(ctx, via)
 	if err != nil {
 		return nil, err
 	}
-	seat, err := r.session.seat(via)
+	seat, err := r.seat(via)
 	if err != nil {
 		return nil, err
 	}
-	client, err := r.session.fleet.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
+	client, err := r.fleet.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -349,10 +374,10 @@ func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.
 // others returns the further control planes of a node's cluster. Only one that was
 // seen to have the same CA counts: a host that serves another cluster by now is
 // none.
-func (s *session) others(t state.Target) []state.Target {
+func (p *planRun) others(t state.Target) []state.Target {
 	var out []state.Target
-	for _, m := range s.fleet.members {
-		if m.target != t && m.plane && s.view.SameCluster(t, m.target) {
+	for _, m := range p.fleet.members {
+		if m.target != t && m.plane && p.view.SameCluster(t, m.target) {
 			out = append(out, m.target)
 		}
 	}
@@ -367,9 +392,9 @@ func (s *session) others(t state.Target) []state.Target {
 func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	var own *member
 	var last error
-	for _, m := range r.session.fleet.members {
+	for _, m := range r.fleet.members {
 		switch {
-		case m.cluster != c.Label || !m.plane || m.leaves && !r.session.view.SameCluster(step.Target, m.target):
+		case m.cluster != c.Label || !m.plane || m.leaves && !r.view.SameCluster(step.Target, m.target):
 			continue
 		case m.target == step.Target:
 			own = m
@@ -379,7 +404,7 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 		if err == nil {
 			return nil
 		}
-		if staticpod.ServesBeside(r.session.view, step, m.target) {
+		if staticpod.ServesBeside(r.view, step, m.target) {
 			last = err
 		}
 	}
@@ -391,11 +416,11 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 
 // servesAPI asks a control plane's own API server whether it is ready.
 func (r *runner) servesAPI(ctx context.Context, m *member) error {
-	h, err := r.session.fleet.Host(ctx, m.target)
+	h, err := r.fleet.Host(ctx, m.target)
 	if err != nil {
 		return err
 	}
-	return serves(ctx, h, r.session.seatOf(m))
+	return serves(ctx, h, r.seatOf(m))
 }
 
 // serves asks the API server on a control plane's own host whether it is ready.

@@ -85,7 +85,7 @@ func (by approval) digestOf(p *planner.Plan) string {
 
 // named returns a file of the command line: its name begins in the folder of -chdir, as if
 // the command ran there.
-func (a *app) named(path string) string {
+func (a *workspace) named(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
@@ -94,7 +94,7 @@ func (a *app) named(path string) string {
 
 // fromHere returns a file that the environment names, as it does for other programs: its
 // name begins where the command runs.
-func (a *app) fromHere(path string) string {
+func (a *workspace) fromHere(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
@@ -102,7 +102,7 @@ func (a *app) fromHere(path string) string {
 }
 
 // readPlan reads a saved plan.
-func (a *app) readPlan(path string) (planfile.File, error) {
+func (a *workspace) readPlan(path string) (planfile.File, error) {
 	f, err := planfile.Read(a.named(path), a.codec())
 	if err == nil {
 		return f, nil
@@ -146,7 +146,7 @@ func (s *session) savePlan(path string) error {
 	if key.IsZero() {
 		s.savedDigest = planfile.Digest(s.result.Plan)[:planfile.ShortDigest]
 	}
-	f := planfile.File{Key: key, Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, GivenAgain: s.givenAgain, PriorOutputs: s.priorOutputs(), Durations: s.durations(), Parallelism: s.opts.parallelism}
+	f := planfile.File{Key: key, Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, GivenAgain: s.givenAgain, PriorOutputs: priorOutputs(s.recorded), Durations: durations(s.recorded), Parallelism: s.opts.parallelism}
 	if err := planfile.Write(s.named(path), f, s.codec()); err != nil {
 		return err
 	}
@@ -178,22 +178,23 @@ func savedOptions(o planOptions, f *planfile.File, path string) (planOptions, er
 }
 
 // stale refuses a saved plan.
-func (s *session) stale(format string, args ...any) error {
-	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)})
+func stale(format string, args ...any) error {
+	return &diagError{diag.Diagnostics{diag.Errorf(planIsStale, format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)}}
 }
 
-// ofAnother refuses a saved plan of another version of this program, or of another state.
-func (s *session) ofAnother(p *planner.Plan) error {
+// ofAnother refuses a saved plan of another version of this program, or of another state
+// than the recorded one.
+func ofAnother(recorded *state.State, p *planner.Plan, unauthenticated bool) error {
 	lineage := ""
-	if s.recorded != nil {
-		lineage = s.recorded.Lineage
+	if recorded != nil {
+		lineage = recorded.Lineage
 	}
-	last, _ := s.applied(p)
+	last, _ := applied(recorded, p)
 	switch {
 	case p.ToolVersion != Version:
-		return s.stale("It was made by kubewright %s, and this is %s.", p.ToolVersion, Version)
-	case p.Lineage != lineage && (last == nil || !s.unauthenticated): // one that was made before there was a state knows no lineage
-		return s.stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
+		return stale("It was made by kubewright %s, and this is %s.", p.ToolVersion, Version)
+	case p.Lineage != lineage && (last == nil || !unauthenticated): // one that was made before there was a state knows no lineage
+		return stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
 	}
 	return nil
 }
@@ -201,7 +202,7 @@ func (s *session) ofAnother(p *planner.Plan) error {
 // fits refuses a saved plan that was not made by this program, from this configuration
 // and for this state, and finds out whether it goes on from an apply that was cut
 // short. No host was contacted yet.
-func (s *session) fits(f *planfile.File) error {
+func (s *applying) fits(f *planfile.File) error {
 	p := f.Plan
 	serial, digest := int64(0), s.configDigest()
 	if s.recorded != nil {
@@ -210,22 +211,22 @@ func (s *session) fits(f *planfile.File) error {
 	if s.unauthenticated {
 		digest = s.firstConfigDigest()
 	}
-	if err := s.ofAnother(p); err != nil {
+	if err := ofAnother(s.recorded, p, s.unauthenticated); err != nil {
 		return err
 	}
-	last, since := s.applied(p)
+	last, since := applied(s.recorded, p)
 	switch {
 	case last != nil && !last.Unfinished && (since != nil || !s.leftover): // what is left over is its end
 		return s.appliedAlready(last)
 	case since != nil:
-		return s.stale("It was begun by run %s of %s and cut short, and run %s of %s, which began at %s, has applied another plan since.",
+		return stale("It was begun by run %s of %s and cut short, and run %s of %s, which began at %s, has applied another plan since.",
 			last.Run, cmp.Or(last.Who, "somebody"), since.Run, cmp.Or(since.Who, "somebody"), since.Time.Format(time.RFC3339))
 	case p.ConfigDigest != digest:
-		return s.stale("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
+		return stale("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
 	case last != nil:
 		s.resumed = last
 	case p.Serial != serial:
-		return s.stale("The state was of serial %d when the plan was made, and is of %d: something was applied since.", p.Serial, serial)
+		return stale("The state was of serial %d when the plan was made, and is of %d: something was applied since.", p.Serial, serial)
 	}
 	return nil
 }
@@ -240,11 +241,11 @@ func orNone(s string) string {
 // applied returns the last apply of a saved plan, and the last one of another plan behind
 // it; nil when there is none. A plan is known by its digest and by the state that it was
 // made for: who has one recreated later may want the same once more.
-func (s *session) applied(p *planner.Plan) (last, since *state.Apply) {
-	if s.recorded == nil {
+func applied(recorded *state.State, p *planner.Plan) (last, since *state.Apply) {
+	if recorded == nil {
 		return nil, nil
 	}
-	applies, digest := s.recorded.Applies, planfile.Digest(p)
+	applies, digest := recorded.Applies, planfile.Digest(p)
 	for i := len(applies) - 1; i >= 0; i-- {
 		if a := applies[i]; a.Plan == digest && a.Serial == p.Serial {
 			return &a, since
@@ -256,7 +257,7 @@ func (s *session) applied(p *planner.Plan) (last, since *state.Apply) {
 
 // begun returns the steps of the saved plan that were begun: all of one that came to its
 // end and whose state was not written any more.
-func (s *session) begun(p *planner.Plan) []state.Address {
+func (s *applying) begun(p *planner.Plan) []state.Address {
 	var out []state.Address
 	for _, step := range p.Steps {
 		if !s.resumed.Unfinished {
@@ -273,7 +274,7 @@ func (s *session) begun(p *planner.Plan) []state.Address {
 
 // resume takes out of what the saved plan was asked for once what the part that was
 // carried out has done.
-func (s *session) resume(p *planner.Plan) {
+func (s *applying) resume(p *planner.Plan) {
 	s.forgetKnown()
 	s.opts.replace = record.Unreplaced(s.config, s.opts.replace, s.begun(p))
 	s.opts.accept = slices.DeleteFunc(slices.Clone(s.opts.accept), func(a string) bool { return !slices.Contains(s.opts.replace, a) })
@@ -281,7 +282,7 @@ func (s *session) resume(p *planner.Plan) {
 
 // unmoved refuses when the plan that was just made is not the saved one, or what is
 // left of it, and says what is not as it was.
-func (s *session) unmoved(f *planfile.File) error {
+func (s *applying) unmoved(f *planfile.File) error {
 	var progress *planfile.Progress
 	if s.resumed != nil {
 		begun := s.begun(f.Plan)
@@ -299,19 +300,19 @@ func (s *session) unmoved(f *planfile.File) error {
 
 // appliedAlready refuses a saved plan that came to its end: once more it would replace
 // what it has replaced, and put right what nobody has reviewed.
-func (s *session) appliedAlready(last *state.Apply) error {
+func (s *applying) appliedAlready(last *state.Apply) error {
 	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, "It was applied already, to its end: by run %s of %s, which began at %s. A plan is carried out once. Nothing was changed. To see whether something is left to do, plan again.",
 		last.Run, cmp.Or(last.Who, "somebody"), last.Time.Format(time.RFC3339))})
 }
 
 // leaves reports whether a run which goes on with a saved plan has to leave a part of it for
 // another one: something cannot be looked at that could be then.
-func (s *session) leaves(by approval) bool {
+func (s *applying) leaves(by approval) bool {
 	return by.saved != nil && planfile.Leaves(by.saved.Plan, s.result.Plan)
 }
 
 // resumes returns the run whose plan this one goes on with; empty when it goes on with none.
-func (s *session) resumes() string {
+func (s *applying) resumes() string {
 	if s.resumed == nil {
 		return ""
 	}

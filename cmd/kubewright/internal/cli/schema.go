@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
-func (a *app) schemaCommand() *cobra.Command {
+func (a *workspace) schemaCommand() *cobra.Command {
 	var asJSON, jsonSchema bool
 	cmd := &cobra.Command{
 		Use: "schema [PATH]", Short: "Say what can be written in the configuration", Args: takes(0, 1),
@@ -45,16 +45,16 @@ func (a *app) schemaCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printJSON(b []byte, err error) error {
+func (c *console) printJSON(b []byte, err error) error {
 	if err == nil {
-		_, err = a.Stdout.Write(append(b, '\n'))
+		_, err = c.Stdout.Write(append(b, '\n'))
 	}
 	return err
 }
 
 // schema prints the row of the schema table at a path; that of the whole
 // language where it is empty.
-func (a *app) schema(cmd *cobra.Command, path string) error {
+func (a *workspace) schema(cmd *cobra.Command, path string) error {
 	row, rest := hclconfig.Schema(), path
 	for rest != "" {
 		name, below, _ := strings.Cut(rest, ".")

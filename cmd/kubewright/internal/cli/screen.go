@@ -31,19 +31,19 @@ type screen interface {
 }
 
 // screen is chosen by -json; with -json-into the lines go to a file as well.
-func (a *app) screen() screen {
-	var shown screen = textScreen{a}
-	if a.lines != nil {
-		shown = jsonScreen{a, a.lines}
+func (c *console) screen() screen {
+	var shown screen = textScreen{c}
+	if c.lines != nil {
+		shown = jsonScreen{c, c.lines}
 	}
-	if a.into == nil {
+	if c.into == nil {
 		return shown
 	}
-	return bothScreens{shown, jsonScreen{a, a.into.lines}}
+	return bothScreens{shown, jsonScreen{c, c.into.lines}}
 }
 
 // textScreen prints results to stdout and errors to stderr.
-type textScreen struct{ *app }
+type textScreen struct{ *console }
 
 func (s textScreen) diagnostics(list diag.Diagnostics) {
 	w, o := s.Stdout, s.options()
@@ -83,7 +83,7 @@ func (s textScreen) notConverged(p *planner.Plan) error {
 
 // jsonScreen prints everything as one object per line.
 type jsonScreen struct {
-	*app
+	*console
 	lines *view.JSONLines
 }
 

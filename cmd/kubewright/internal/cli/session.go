@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -50,8 +51,9 @@ type planOptions struct {
 	onError onError
 	// saved is the plan in a file that is to be carried out; nil without one.
 	saved *planfile.File
-	// generateOut is the file for clusters that import blocks refer to.
-	generateOut string
+	// beforeLoad is called before the configuration is read, to write a part of it; nil for
+	// nothing.
+	beforeLoad func(context.Context, *session) error
 }
 
 // restricted reports whether what is planned is a part of everything.
@@ -59,7 +61,7 @@ func (o *planOptions) restricted() bool { return len(o.targets)+len(o.excludes)+
 
 // session is one run over one configuration folder and its state.
 type session struct {
-	*app
+	*workspace
 	opts   planOptions
 	store  *statefile.Store
 	config *config.Config
@@ -102,9 +104,8 @@ type session struct {
 	// there was a state. See authenticate.
 	unauthenticated bool
 	// approved reports whether somebody approves this very plan: by its digest, or by
-	// having saved it. held is what policies have against going on with a run.
+	// having saved it.
 	approved bool
-	held     []planner.PolicyFinding
 	// planner makes the plan of this command; nil stands for pipeline.Plan.
 	planner planFunc
 	// runID names the run of a command that writes, which holds the lock; ended is
@@ -113,7 +114,6 @@ type session struct {
 	ended statefile.LockInfo
 	// buried reports whether what that run left in the clusters was given back.
 	buried    bool
-	generated generation
 	// answers are those of whoever was asked for variables.
 	answers map[string]state.Secret
 }
@@ -124,7 +124,7 @@ type planFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Res
 // open loads configuration and state: the first of the verbs. A command that is
 // going to write names its operation; nobody else writes until close, so that
 // the state which it plans with is the one that it changes.
-func (a *app) open(ctx context.Context, opts planOptions, operation string) (*session, error) {
+func (a *workspace) open(ctx context.Context, opts planOptions, operation string) (*session, error) {
 	if opts.json {
 		a.lines = view.NewJSONLines(a.Stdout, a.Now)
 		a.lines.Version(Version)
@@ -133,7 +133,7 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 		return nil, err
 	}
 	a.allowsUnreachable, a.givenAgain = opts.allowUnreachable, a.flagsToRepeat(opts)
-	s := &session{app: a, opts: opts}
+	s := &session{workspace: a, opts: opts}
 	err := opts.fits()
 	if err == nil {
 		err = s.load(ctx)
@@ -152,6 +152,16 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 		return nil, err
 	}
 	return s, nil
+}
+
+const simFile = "kubewright.sim.json"
+
+// hostOptions returns what the hosts of a run are reached with.
+func (a *workspace) hostOptions(passphrase func(string) ([]byte, error), accepted ...string) hostOptions {
+	return hostOptions{
+		folder: a.folder(), simFile: filepath.Join(filepath.Dir(a.paths().State), simFile), openSim: a.OpenWorld,
+		passphrase: passphrase, now: a.Now, wrap: a.logged, accepted: accepted,
+	}
 }
 
 // recall loads the state and lists the hosts.
@@ -178,16 +188,16 @@ func (s *session) recall(ctx context.Context) error {
 	if err := s.rename(); err != nil {
 		return err
 	}
-	s.had = append(s.known(), s.recorded.HaveLeft()...)
+	s.had = append(known(s.config, s.recorded), s.recorded.HaveLeft()...)
 	if err := s.heeded(s.passOver()); err != nil {
 		return err
 	}
-	if s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts), s.opts.accept...); err != nil {
+	if s.fleet, err = openFleet(s.config, s.recorded, s.hostOptions(s.passphrase(ctx, s.opts), s.opts.accept...)); err != nil {
 		return err
 	}
 	var diags diag.Diagnostics // said when it is planned
 	nodes, rotate := s.opts.replaced()
-	s.fleet.replace, s.fleet.rotate = s.targetsOf(topology.ReplaceFlag, nodes, &diags), rotate
+	s.fleet.replace, s.fleet.rotate = s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), rotate
 	return err
 }
 
@@ -206,7 +216,7 @@ func (s *session) rename() error {
 	return nil
 }
 
-func (a *app) paths() statefile.Paths {
+func (a *workspace) paths() statefile.Paths {
 	p := statefile.DirPaths(a.folder())
 	if a.statePath != "" {
 		p = statefile.NewPaths(a.named(a.statePath))
@@ -251,8 +261,10 @@ func (s *session) askOnce(ctx context.Context) func(hclconfig.Missing) (string, 
 }
 
 func (s *session) load(ctx context.Context) error {
-	if err := s.generate(ctx); err != nil {
-		return err
+	if s.opts.beforeLoad != nil {
+		if err := s.opts.beforeLoad(ctx, s); err != nil {
+			return err
+		}
 	}
 	cfg, diags := s.loadFolder(ctx, false)
 	if err := ctx.Err(); err != nil {
@@ -268,7 +280,7 @@ func (s *session) load(ctx context.Context) error {
 
 // vars returns the variables of the command line; files are named from the
 // folder of -chdir, as the state is.
-func (a *app) vars(o planOptions) []hclconfig.VarArg {
+func (a *workspace) vars(o planOptions) []hclconfig.VarArg {
 	out := slices.Clone(o.vars)
 	for i, v := range out {
 		if v.File != "" {
@@ -285,11 +297,11 @@ func (s *session) hold(ctx context.Context, operation string) error {
 	}
 	s.runID = s.NewID()
 	info := statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.runID, Time: s.Now(), PID: os.Getpid()}
-	s.logState("locking the state")
+	logState(s, "locking the state")
 	if err := s.store.Lock(ctx, info, s.opts.lockTimeout); err != nil {
 		return err
 	}
-	s.logState("locked the state")
+	logState(s, "locked the state")
 	held := s.store.Held()
 	if left := held.Left(); left.Who == s.Who {
 		s.ended = left
@@ -365,8 +377,8 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 		result.Plan = result.Plan.Unkeyed()
 	}
 	s.view, s.result = v, result
-	s.logPlan()
-	return diags, s.judge(result.Plan)
+	logPlan(s)
+	return diags, s.judge().evaluate(result.Plan)
 }
 
 // takeOver lets a view know the clusters of import blocks as recorded. The state
@@ -387,7 +399,7 @@ func (s *session) takeOver(v *topology.Fleet) (diag.Diagnostics, error) {
 // look observes everything, and tells on the way who has not answered yet.
 func (s *session) look(ctx context.Context) *topology.Fleet {
 	if s.lines != nil || s.quietStdout {
-		return s.logLooked(s.fleet.observe(ctx, s.config, s.recorded))
+		return logLooked(s, s.fleet.observe(ctx, s.config, s.recorded))
 	}
 	var names []string
 	for _, m := range s.fleet.members {
@@ -396,7 +408,7 @@ func (s *session) look(ctx context.Context) *topology.Fleet {
 	s.looking = view.NewLooking(s.Stdout, s.options(), s.draws(), names, s.Now())
 	s.fleet.answered = func(t state.Target) { s.looking.Answered(t.String()) }
 	defer s.looking.Start(s.Now)()
-	return s.logLooked(s.fleet.observe(ctx, s.config, s.recorded))
+	return logLooked(s, s.fleet.observe(ctx, s.config, s.recorded))
 }
 
 func (s *session) header() planner.Plan {
@@ -469,7 +481,7 @@ func (s *session) plannerOptions() (planner.Options, error) {
 	var diags diag.Diagnostics
 	o := planner.Options{
 		SkipPhases: s.opts.skipPhases,
-		Targets:    s.selectors("target", s.opts.targets, &diags), Excludes: s.selectors("exclude", s.opts.excludes, &diags),
+		Targets:    s.addresses().selectors("target", s.opts.targets, &diags), Excludes: s.addresses().selectors("exclude", s.opts.excludes, &diags),
 	}
 	for _, p := range o.SkipPhases {
 		if !slices.Contains(pipeline.Names(), p) {
@@ -480,19 +492,12 @@ func (s *session) plannerOptions() (planner.Options, error) {
 	return o, s.failed(append(diags, s.unknownPolicies()...))
 }
 
-// exists reports whether a selector's target is one of this run's. Every target
-// exists for a selector without one.
-func (s *session) exists(t state.Target) bool { return t.IsZero() || speaksOf(t, s.known()) }
-
 // speaksOf reports whether an address means one of the targets.
 func speaksOf(t state.Target, targets []state.Target) bool {
 	return slices.ContainsFunc(targets, func(one state.Target) bool {
 		return planner.Selector{Target: t}.Matches(state.Address{Target: one})
 	})
 }
-
-// known returns the targets of this run.
-func (s *session) known() []state.Target { return known(s.config, s.recorded) }
 
 // known lists clusters, addons and nodes of configuration and state, in order.
 func known(cfg *config.Config, recorded *state.State) []state.Target {
@@ -521,19 +526,6 @@ func known(cfg *config.Config, recorded *state.State) []state.Target {
 	}
 	slices.SortFunc(out, func(a, b state.Target) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(out)
-}
-
-// targets returns the names of known, as many as can be read at a glance.
-func (s *session) targets() []string {
-	const most = 20
-	var out []string
-	for _, t := range s.known() {
-		out = append(out, t.String())
-	}
-	if n := len(out); n > most {
-		out = append(out[:most], fmt.Sprintf("and %d more", n-most))
-	}
-	return out
 }
 
 // close lets go of all connections and of the lock.

@@ -17,7 +17,7 @@ import (
 )
 
 // readState reads the state, and says what to do when there is none.
-func (a *app) readState(ctx context.Context) (*state.State, error) {
+func (a *workspace) readState(ctx context.Context) (*state.State, error) {
 	store, err := a.storeAlone()
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (a *app) readState(ctx context.Context) (*state.State, error) {
 	return loaded.State, nil
 }
 
-func (a *app) showCommand() *cobra.Command {
+func (a *workspace) showCommand() *cobra.Command {
 	var asJSON bool
 	var form planForm
 	var why explanation
@@ -86,7 +86,7 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 // noAddress refuses the address of something in the state in the place of a plan's file.
-func (a *app) noAddress(name string) error {
+func (a *workspace) noAddress(name string) error {
 	_, err := state.ParseAddress(name)
 	if _, missing := os.Stat(a.named(name)); err != nil || !errors.Is(missing, fs.ErrNotExist) {
 		return nil
@@ -96,7 +96,7 @@ func (a *app) noAddress(name string) error {
 
 // showPlan prints a saved plan, with a warning on stderr where the state's key does not
 // authenticate it. No host is contacted.
-func (a *app) showPlan(ctx context.Context, path string, form planForm, why explanation) error {
+func (a *workspace) showPlan(ctx context.Context, path string, form planForm, why explanation) error {
 	f, err := a.readPlan(path)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (a *app) showPlan(ctx context.Context, path string, form planForm, why expl
 	return view.PlanAs(a.Stdout, f.Plan, form.name(), o)
 }
 
-func (a *app) outputCommand() *cobra.Command {
+func (a *workspace) outputCommand() *cobra.Command {
 	var asJSON, raw bool
 	cmd := &cobra.Command{
 		Use: "output [NAME]", Short: "Show outputs", Args: takes(0, 1),
@@ -154,7 +154,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (a *app) stateCommand() *cobra.Command {
+func (a *workspace) stateCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "state", Short: "Look into the state, change it, copy it, or recover it",
 		Long: "The state is what kubewright remembers of clusters, hosts and everything that it has made there:\n" +
@@ -222,7 +222,7 @@ func notRecorded(st *state.State, a state.Address) error {
 	return &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "The state has nothing at %s. kubewright state list prints what it has.", a)}}
 }
 
-func (a *app) graphCommand() *cobra.Command {
+func (a *workspace) graphCommand() *cobra.Command {
 	var o planOptions
 	var format string
 	var html bool

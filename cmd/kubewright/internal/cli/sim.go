@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) simCommand() *cobra.Command {
+func (a *workspace) simCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "sim", Short: "Look into and change simulated hosts",
 		Long: "sim works on the simulated hosts of connection { type = \"sim\" }, which live in\n" + simFile + " beside the state. With them the whole life of a cluster can be tried, and what happens when\n" +
@@ -41,7 +41,7 @@ func (a *app) simCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) simEditCommand() *cobra.Command {
+func (a *workspace) simEditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit HOST CHANGE…", Short: "Change something on a simulated host by hand, as somebody might on a real one",
 		Long: "edit changes something on a simulated host, or in the cluster that it is a node of. HOST is the\naddress of the node, or its name. CHANGE is one of\n\n" + indent(sim.EditHelp),
@@ -73,7 +73,7 @@ func (a *app) simEditCommand() *cobra.Command {
 // them, until they are let in again. A run that is under way has read the hosts and
 // writes all of them with each step: what is edited meanwhile would be lost. Where
 // there is no lock nobody has begun anything here yet.
-func (a *app) holdSim(ctx context.Context) (end func(), err error) {
+func (a *workspace) holdSim(ctx context.Context) (end func(), err error) {
 	path := a.paths().Lock
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() {}, nil
@@ -94,12 +94,12 @@ func (a *app) holdSim(ctx context.Context) (end func(), err error) {
 // given by the name of a node of the configuration. One that neither the world nor
 // the configuration has is refused: the world would make it up, and what is changed
 // on it would be seen by nobody. Without a configuration every address is a host's.
-func (a *app) simHost(given string) (*sim.World, string, error) {
-	opened, err := a.openSim()
+func (a *workspace) simHost(given string) (*sim.World, string, error) {
+	opened, err := openSim(a.hostOptions(nil))
 	if err != nil {
 		return nil, "", err
 	}
-	w := opened.(simWorld).World
+	w := opened.World
 	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Env: a.Environ, ToolVersion: Version})
 	if cfg == nil || slices.Contains(w.Hosts(), given) {
 		return w, given, nil

@@ -19,7 +19,7 @@ var readSuffixes = []string{".hcl", ".hcl.json", ".kwvars", ".kwvars.json"}
 
 // spares refuses to write what a flag asks for over the configuration or the
 // state: a slip of the fingers must not cost them.
-func (a *app) spares(flag, name string) error {
+func (a *workspace) spares(flag, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -37,7 +37,7 @@ func placed(asks, name, path string) error {
 }
 
 // apart refuses to write lines over the plan that the same command saves, or carries out.
-func (a *app) apart(lines, plan string) error {
+func (a *workspace) apart(lines, plan string) error {
 	if lines == "" || plan == "" || !sameFile(a.named(lines), a.named(plan)) {
 		return nil
 	}

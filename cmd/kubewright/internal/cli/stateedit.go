@@ -19,7 +19,7 @@ import (
 // held holds the state's lock for a command that has to do with the state alone:
 // no host is looked at, and of the configuration only the encryption is read. The
 // caller closes the session.
-func (a *app) held(ctx context.Context, o planOptions, operation string) (*session, error) {
+func (a *workspace) held(ctx context.Context, o planOptions, operation string) (*session, error) {
 	if err := a.failed(a.settings().Wrong); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (a *app) held(ctx context.Context, o planOptions, operation string) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, opts: o, store: store}
+	s := &session{workspace: a, opts: o, store: store}
 	if err := s.hold(ctx, operation); err != nil {
 		s.close()
 		return nil, err
@@ -102,7 +102,7 @@ func recordedTarget(st *state.State, text string) ([]state.Target, error) {
 	return out, nil
 }
 
-func (a *app) stateMoveCommand() *cobra.Command {
+func (a *workspace) stateMoveCommand() *cobra.Command {
 	var o planOptions
 	var dry bool
 	cmd := &cobra.Command{
@@ -176,7 +176,7 @@ func (s *session) moves(source, destination string) ([]state.Moved, error) {
 	return moves, nil
 }
 
-func (a *app) stateRemoveCommand() *cobra.Command {
+func (a *workspace) stateRemoveCommand() *cobra.Command {
 	var o planOptions
 	var dry, approved bool
 	cmd := &cobra.Command{
@@ -281,7 +281,7 @@ func (s *session) agree(ctx context.Context, command string) error {
 	return nil
 }
 
-func (a *app) stateEncryptCommand() *cobra.Command {
+func (a *workspace) stateEncryptCommand() *cobra.Command {
 	return a.resealing("encrypt", "Encrypt a state that was there before the encryption block",
 		"encrypt writes the state, and the older states beside it, as the encryption block of the configuration\n"+
 			"says, once: what is plain from before, or encrypted to recipients of before. From then on a state\n"+
@@ -294,7 +294,7 @@ func (a *app) stateEncryptCommand() *cobra.Command {
 		})
 }
 
-func (a *app) stateDecryptCommand() *cobra.Command {
+func (a *workspace) stateDecryptCommand() *cobra.Command {
 	return a.resealing("decrypt", "Keep a state without encryption from here on",
 		"decrypt writes the state, and the older states beside it, so that everybody can read them who can read\n"+
 			"the files. Take the encryption block out of the configuration first.",
@@ -307,7 +307,7 @@ func (a *app) stateDecryptCommand() *cobra.Command {
 }
 
 // resealing makes the two commands that write all that is kept again.
-func (a *app) resealing(name, short, long string, refuse func(*config.Encryption) *diag.Diagnostic) *cobra.Command {
+func (a *workspace) resealing(name, short, long string, refuse func(*config.Encryption) *diag.Diagnostic) *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: name, Short: short, Long: long, Args: takes(0, 0), Example: "  kubewright state " + name,

@@ -19,7 +19,7 @@ import (
 // pullOperation holds the lock, and writes nothing.
 const pullOperation = "state pull"
 
-func (a *app) statePullCommand() *cobra.Command {
+func (a *workspace) statePullCommand() *cobra.Command {
 	var o planOptions
 	var decrypt bool
 	cmd := &cobra.Command{
@@ -67,7 +67,7 @@ func (s *session) printable(b []byte) ([]byte, error) {
 	return kept, err
 }
 
-func (a *app) statePushCommand() *cobra.Command {
+func (a *workspace) statePushCommand() *cobra.Command {
 	var o planOptions
 	var force bool
 	cmd := &cobra.Command{
@@ -85,7 +85,7 @@ func (a *app) statePushCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) push(ctx context.Context, o planOptions, file string, force bool) error {
+func (a *workspace) push(ctx context.Context, o planOptions, file string, force bool) error {
 	b, err := a.readPushed(ctx, file)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 }
 
 // readPushed reads the file of push, or stdin.
-func (a *app) readPushed(ctx context.Context, file string) ([]byte, error) {
+func (a *workspace) readPushed(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
 		return a.everything(ctx)
 	}

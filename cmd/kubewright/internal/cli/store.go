@@ -13,7 +13,7 @@ import (
 
 // storeAlone returns the state for a command that needs no configuration. Where that
 // cannot be parsed, the state is where it was last.
-func (a *app) storeAlone() (*statefile.Store, error) {
+func (a *workspace) storeAlone() (*statefile.Store, error) {
 	settings := a.settings()
 	if err := a.failed(settings.Misplaced); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (a *app) storeAlone() (*statefile.Store, error) {
 // completedState returns the state for completions: that of this folder. Where a backend keeps
 // it there is none: the Tab key makes no connection, and a configuration may come from an
 // untrusted branch.
-func (a *app) completedState() (*state.State, error) {
+func (a *workspace) completedState() (*state.State, error) {
 	settings := a.settings()
 	if a.statePath == "" && (settings.Backend != nil || settings.Misplaced.HasErrors()) {
 		return nil, nil
@@ -113,7 +113,7 @@ const unlockTime = 15 * time.Second
 func (s *session) unlock() {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTime)
 	defer cancel()
-	s.logState("unlocking the state")
+	logState(s, "unlocking the state")
 	if held := s.store.Held(); held != nil && !s.buried {
 		held.PassOn()
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+func (a *workspace) validateCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "validate", Short: "Check the configuration", Args: takes(0, 0),

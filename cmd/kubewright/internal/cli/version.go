@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func (a *workspace) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: takes(0, 0),

@@ -21,9 +21,33 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// hostOptions are what the hosts of a run are reached with.
+type hostOptions struct {
+	// folder is where relative names of files begin.
+	folder string
+	// simFile is where a simulated world is kept, and openSim opens it; nil stands for sim.Open.
+	simFile string
+	openSim func(path string) (*sim.World, error)
+	// passphrase asks for that of a private key; nil when nobody can be asked.
+	passphrase func(keyFile string) ([]byte, error)
+	now        func() time.Time
+	// wrap returns a world with something around it, such as a log; nil for none.
+	wrap func(world) world
+	// accepted are the nodes whose hosts are meant to be other machines than before.
+	accepted []string
+}
+
 // openWorld returns the simulated world when nodes are simulated, the real one
 // otherwise. A mixture is refused: a simulated CA cannot sign for a real host.
-func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error)) (world, error) {
+func openWorld(cfg *config.Config, recorded *state.State, o hostOptions) (world, error) {
+	w, err := bareWorld(cfg, recorded, o)
+	if err != nil || o.wrap == nil {
+		return w, err
+	}
+	return o.wrap(w), nil
+}
+
+func bareWorld(cfg *config.Config, recorded *state.State, o hostOptions) (world, error) {
 	kinds := map[bool]int{}
 	for _, n := range cfg.Nodes {
 		kinds[n.Connection.Type == "sim"]++
@@ -37,19 +61,15 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase fu
 	case kinds[true] > 0 && kinds[false] > 0:
 		return nil, errors.New("some nodes are simulated and others are not: one configuration is all of the one or all of the other")
 	case kinds[true] > 0:
-		w, err := a.openSim()
-		if err != nil {
-			return nil, err
-		}
-		return a.logged(w), nil
+		return openSim(o)
 	}
-	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase, budget: budget.New(), direct: direct(cfg, recorded)}
+	w := &realWorld{folder: o.folder, operator: ssh.CurrentOperator(), passphrase: o.passphrase, budget: budget.New(), direct: direct(cfg, recorded)}
 	if recorded != nil {
 		for _, n := range recorded.Nodes {
 			w.dialer.Trust(n.HopKeys)
 		}
 	}
-	return a.logged(w), nil
+	return w, nil
 }
 
 // realWorld reaches hosts over SSH, or is this machine.
@@ -182,16 +202,15 @@ func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 // simWorld is the simulated world, kept in a file beside the state.
 type simWorld struct{ *sim.World }
 
-const simFile = "kubewright.sim.json"
-
-func (a *app) openSim() (world, error) {
-	open := sim.Open
-	if a.OpenWorld != nil {
-		open = a.OpenWorld
+// openSim opens the simulated world.
+func openSim(o hostOptions) (simWorld, error) {
+	open := o.openSim
+	if open == nil {
+		open = sim.Open
 	}
-	w, err := open(filepath.Join(filepath.Dir(a.paths().State), simFile))
+	w, err := open(o.simFile)
 	if err != nil {
-		return nil, err
+		return simWorld{}, err
 	}
 	w.PodHash = kubeadm.StaticPodHash
 	return simWorld{w}, nil
