@@ -61,7 +61,7 @@ func (a *workspace) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 	var by approval
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := planForm("").check(o.json, a.full, explanation{}); err != nil {
-			return &usageError{cmd.CommandPath(), err}
+			return misuse(cmd.CommandPath(), err)
 		}
 		if len(args) == 0 {
 			return a.apply(cmd.Context(), *o, by)
@@ -75,7 +75,7 @@ func (a *workspace) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 		}
 		opts, err := savedOptions(*o, &saved, args[0])
 		if err != nil {
-			return &usageError{cmd.CommandPath(), err}
+			return misuse(cmd.CommandPath(), err)
 		}
 		a.savedPlan = args[0]
 		by.saved = &saved
@@ -103,7 +103,7 @@ type applying struct {
 // nil, says which plan that is; otherwise it is what the configuration asks for.
 func (a *workspace) carryOut(ctx context.Context, o planOptions, by approval, operation string, prepare func(*session)) error {
 	if o.json && !by.given() {
-		return &usageError{"kubewright " + operation, errors.New("with -json nobody is asked: give -auto-approve as well")}
+		return misuse("kubewright " + operation, errors.New("with -json nobody is asked: give -auto-approve as well"))
 	}
 	opened, err := a.open(ctx, o, operation)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *applying) settle(ctx context.Context, by approval) error {
 	learned := s.lesson()
 	ends := s.resumed != nil && s.resumed.Unfinished && !s.leaves(by)
 	if learned.nothing && !ends || s.opts.destroy && s.recorded == nil { // nothing was there, and no state is made of that
-		return s.screen().complete(s.result.Plan, nil)
+		return s.screen().Complete(s.result.Plan, nil)
 	}
 	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned.Learned}})
 	if err != nil {
@@ -225,7 +225,7 @@ func (s *applying) settle(ctx context.Context, by approval) error {
 	if err := s.store.Save(context.WithoutCancel(ctx), st, journal); err != nil {
 		return err
 	}
-	return s.screen().complete(s.result.Plan, nil)
+	return s.screen().Complete(s.result.Plan, nil)
 }
 
 // overlaid returns a map with the entries of another laid over it.
@@ -295,16 +295,16 @@ func (s *applying) execute(ctx context.Context, by approval) error {
 		return err
 	}
 	if err := run.fences.claim(ctx); err != nil {
-		return errors.Join(err, s.fleet.world.save())
+		return errors.Join(err, s.fleet.world.Save())
 	}
-	progress := s.screen().progress(s.result.Plan, s.planView())
+	progress := s.screen().Progress(s.result.Plan, s.planView())
 	ctx, stop, done := s.interrupts.stopper(ctx, cmp.Or(s.TermGrace, TermGrace), progress.Note)
 	if err := ctx.Err(); err != nil {
 		// The interrupt came behind the approval and before the first step.
 		done()
 		run.fences.release(ctx)
 		s.buried = true
-		return errors.Join(err, s.fleet.world.save())
+		return errors.Join(err, s.fleet.world.Save())
 	}
 	ticking := progress.Start(s.Now)
 	// The plan of a cluster that is new knows no lineage yet: it is the state's
@@ -315,7 +315,7 @@ func (s *applying) execute(ctx context.Context, by approval) error {
 	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
 		ID: s.runID, Token: ownership.NextRun(s.view), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: ownership.Settled(s.view, s.result.Plan),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
-		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.fleet.world.clock().Busy,
+		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.fleet.world.Clock().Busy,
 	})
 	still()
 	hurry := done()
@@ -328,7 +328,7 @@ func (s *applying) execute(ctx context.Context, by approval) error {
 		return runErr
 	}
 	if !outcome.OK() {
-		if err := s.screen().incomplete(s.result.Plan, outcome); err != nil {
+		if err := s.screen().Incomplete(s.result.Plan, outcome); err != nil {
 			return err
 		}
 	}
@@ -345,7 +345,7 @@ func (s *applying) execute(ctx context.Context, by approval) error {
 	case !outcome.OK():
 		return exit(s.outcomeCode(outcome))
 	}
-	return s.screen().complete(s.result.Plan, outcome)
+	return s.screen().Complete(s.result.Plan, outcome)
 }
 
 // planRun returns the plan of this session, to be carried out.
@@ -368,7 +368,7 @@ func (s *applying) wrapUp(ctx context.Context, run *runner, journal *statefile.J
 	letGo := func() error {
 		run.fences.release(ctx)
 		s.buried = true
-		return s.fleet.world.save()
+		return s.fleet.world.Save()
 	}
 	write := func() error {
 		if outcome == nil {
@@ -480,7 +480,7 @@ func (s *applying) lookAgain(ctx context.Context, st *state.State, outcome *exec
 	learned := record.Record(s.view, s.result)
 	st, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 	if err == nil && outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 && !s.wasLeftAlone(done.Plan) {
-		err = s.screen().notConverged(s.result.Plan)
+		err = s.screen().NotConverged(s.result.Plan)
 	}
 	return st, nil, err
 }
@@ -502,7 +502,7 @@ const startsWithin = time.Minute
 // version or etcd beside them restarted, are no difference from the configuration.
 // An interrupt ends the waiting: everything is done by then.
 func (s *applying) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
-	clock := s.fleet.world.clock()
+	clock := s.fleet.world.Clock()
 	until := clock.Now().Add(startsWithin)
 	patient, over := s.interrupts.patience(ctx, true)
 	defer over()
@@ -512,7 +512,7 @@ func (s *applying) replanStarted(ctx context.Context) (diag.Diagnostics, error) 
 			return diags, err
 		}
 		if !told {
-			s.screen().note(fmt.Sprintf("Every step is done. Waiting until what the steps disturbed runs again, for %.0f s at most. An interrupt ends the waiting.", startsWithin.Seconds()))
+			s.screen().Note(fmt.Sprintf("Every step is done. Waiting until what the steps disturbed runs again, for %.0f s at most. An interrupt ends the waiting.", startsWithin.Seconds()))
 		}
 		if err := clock.Sleep(patient, time.Second); err != nil {
 			return diags, ctx.Err()

@@ -26,20 +26,25 @@ func (h seenHost) Close() error { return nil }
 // asked are asked.
 type mutePlanes struct {
 	world
-	providers.Access
 	asked []string
 }
 
-func (w *mutePlanes) access() providers.Access { return w }
+func (w *mutePlanes) Access() providers.Access { return muteAccess{planes: w} }
 
-func (w *mutePlanes) remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
+// muteAccess opens none of them.
+type muteAccess struct {
+	providers.Access
+	planes *mutePlanes
+}
 
-func (w *mutePlanes) API(_ context.Context, _ providers.Host, endpoint string) (providers.API, error) {
-	w.asked = append(w.asked, endpoint)
+func (w *mutePlanes) Remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
+
+func (a muteAccess) API(_ context.Context, _ providers.Host, endpoint string) (providers.API, error) {
+	a.planes.asked = append(a.planes.asked, endpoint)
 	return nil, errors.New("kube-apiserver is starting")
 }
 
-func (w *mutePlanes) Etcd(context.Context, providers.Host, []string, string) (providers.Etcd, error) {
+func (muteAccess) Etcd(context.Context, providers.Host, []string, string) (providers.Etcd, error) {
 	return nil, errors.New("etcd is starting")
 }
 

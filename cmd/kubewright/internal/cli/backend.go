@@ -100,12 +100,12 @@ func (a *workspace) remember(u *used) error {
 func (a *workspace) configured(b *config.Backend) (*used, error) {
 	if b == nil {
 		if len(a.backendConfig) > 0 {
-			return nil, &usageError{"kubewright", errors.New("-backend-config is about a backend, and the configuration has none: write kubewright { backend \"TYPE\" { } } into it")}
+			return nil, misuse("kubewright", errors.New("-backend-config is about a backend, and the configuration has none: write kubewright { backend \"TYPE\" { } } into it"))
 		}
 		return &used{Type: localType, Place: a.paths().State}, nil
 	}
 	if a.statePath != "" {
-		return nil, &usageError{"kubewright", fmt.Errorf("-state=%s names a file, and the configuration keeps the state in a backend %q: leave one of them out", a.statePath, b.Type)}
+		return nil, misuse("kubewright", fmt.Errorf("-state=%s names a file, and the configuration keeps the state in a backend %q: leave one of them out", a.statePath, b.Type))
 	}
 	given := make([]string, len(a.backendConfig))
 	for i, arg := range a.backendConfig {
@@ -121,7 +121,7 @@ func (a *workspace) configured(b *config.Backend) (*used, error) {
 	a.hide(state.NewRedactor(full.Secrets()))
 	place, err := a.newBackend(full)
 	if err != nil {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Backend cannot be used", "%s", sentence(err.Error())).At(b.Source)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf("Backend cannot be used", "%s", sentence(err.Error())).At(b.Source)})
 	}
 	u := &used{Type: b.Type, Place: place.String(), Settings: map[string]string{}, backend: place}
 	defaults := hclconfig.BackendDefaults(b.Type)
@@ -203,8 +203,8 @@ func (a *workspace) again(u *used) (*used, error) {
 		return &used{Type: localType, Place: a.paths().State}, nil
 	}
 	if types := hclconfig.BackendTypes(); !slices.Contains(types, u.Type) {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Unknown backend", "%s, where this folder remembers the place of its state, names a backend %q, and this kubewright has %s. "+
-			"Use the version that wrote it. If the state is where the configuration says, remove the file, and run kubewright init -reconfigure.", a.usedPath(), u.Type, listed(types))}}
+		return nil, failure(diag.Diagnostics{diag.Errorf("Unknown backend", "%s, where this folder remembers the place of its state, names a backend %q, and this kubewright has %s. "+
+			"Use the version that wrote it. If the state is where the configuration says, remove the file, and run kubewright init -reconfigure.", a.usedPath(), u.Type, listed(types))})
 	}
 	full, diags := hclconfig.CompleteBackend(&config.Backend{Type: u.Type, Settings: u.Settings}, nil, a.Getenv)
 	if err := a.failed(diags); err != nil {
@@ -242,9 +242,9 @@ func (a *workspace) moved(last, now *used) bool {
 // elsewhere refuses to work with another place than before.
 func (a *workspace) elsewhere(last, now *used) error {
 	from := cmp.Or(last, &used{Type: localType, Place: a.paths().State})
-	return &diagError{diag.Diagnostics{diag.Errorf("Backend has changed", "The configuration keeps the state at %s, and the last command here used %s. "+
+	return failure(diag.Diagnostics{diag.Errorf("Backend has changed", "The configuration keeps the state at %s, and the last command here used %s. "+
 		"Nothing was read or written. To take the state along:\n\n  kubewright init -migrate-state\n\n"+
-		"To use what is at the new place, or to begin there, and leave the other as it is:\n\n  kubewright init -reconfigure", now, from)}}
+		"To use what is at the new place, or to begin there, and leave the other as it is:\n\n  kubewright init -reconfigure", now, from)})
 }
 
 // openStore returns the state of this run, where the configuration keeps it.

@@ -100,7 +100,7 @@ func misnamed(flag, value, what string) error {
 
 func (a *workspace) bundle(ctx context.Context, o bundleOptions, args []string) error {
 	if err := o.check(); err != nil {
-		return &usageError{"kubewright bundle", err}
+		return misuse("kubewright bundle", err)
 	}
 	c, err := a.bundled(ctx, o, args)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *workspace) bundle(ctx context.Context, o bundleOptions, args []string) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &diagError{diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s What is there already is right, and the same command goes on.", sentence(err.Error()))}}
+		return failure(diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s What is there already is right, and the same command goes on.", sentence(err.Error()))})
 	}
 	catalog, diags := artifacts.Read(dir, called, state.Source{}, &artifacts.Memory{})
 	if w.Kubernetes != "" && !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {

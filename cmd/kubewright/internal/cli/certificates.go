@@ -43,7 +43,7 @@ func (a *workspace) certificates(ctx context.Context, o planOptions, asJSON bool
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v.ObservedAt = s.fleet.world.clock().Now()
+	v.ObservedAt = s.fleet.world.Clock().Now()
 	list := record.Certificates(v)
 	if asJSON {
 		err = view.CertificatesJSON(a.Stdout, list)
@@ -53,7 +53,7 @@ func (a *workspace) certificates(ctx context.Context, o planOptions, asJSON bool
 	if err != nil || len(v.Unobserved) == 0 {
 		return err
 	}
-	return &diagError{notLookedAt(v.Unobserved)}
+	return failure(notLookedAt(v.Unobserved))
 }
 
 // ask restricts a fleet to hosts with a query, and to these queries.

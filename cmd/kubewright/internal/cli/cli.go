@@ -168,12 +168,15 @@ func (c *console) ended(ctx context.Context, err error) int {
 // diagError carries diagnostics up to Main.
 type diagError struct{ list diag.Diagnostics }
 
+// failure returns an error that carries diagnostics.
+func failure(list diag.Diagnostics) error { return &diagError{list} }
+
 func (e *diagError) Error() string { return "diagnostics" }
 
 // failed turns diagnostics with errors into an error; warnings are printed.
 func (c *console) failed(diags diag.Diagnostics) error {
 	if diags.HasErrors() {
-		return &diagError{diags}
+		return failure(diags)
 	}
 	c.print(diags)
 	return nil
@@ -186,7 +189,7 @@ func (c *console) print(diags diag.Diagnostics) {
 	}
 	if len(diags) > 0 {
 		c.logFindings(diags)
-		c.screen().diagnostics(diags)
+		c.screen().Diagnostics(diags)
 	}
 }
 

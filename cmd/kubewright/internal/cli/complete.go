@@ -42,7 +42,7 @@ func (a *workspace) completions() []string {
 }
 
 // recordedTargets returns the completions of an address in the state.
-func (a *workspace) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *workspace) recordedTargets(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	a.ask = nil // nobody is asked while typing
 	recorded, err := a.completedState()
 	if err != nil || recorded == nil {

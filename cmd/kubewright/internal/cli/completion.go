@@ -44,7 +44,7 @@ func (a *workspace) completionCommand() *cobra.Command {
 					return s.script(cmd.Root(), a.Stdout)
 				}
 			}
-			return &usageError{cmd.CommandPath(), fmt.Errorf("there is no completion for %q.%s It is there for %s", args[0], didYouMean("", args[0], names), listed(names))}
+			return misuse(cmd.CommandPath(), fmt.Errorf("there is no completion for %q.%s It is there for %s", args[0], didYouMean("", args[0], names), listed(names)))
 		},
 	}
 }

@@ -48,7 +48,7 @@ func (o *observer) askDeprecated(ctx context.Context, m *member, r *state.Report
 	if err != nil {
 		return nil, err
 	}
-	api, err := o.world.access().API(ctx, h, o.seat(m, r).API)
+	api, err := o.world.Access().API(ctx, h, o.seat(m, r).API)
 	if err != nil {
 		return nil, err
 	}

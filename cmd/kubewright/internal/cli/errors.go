@@ -35,14 +35,17 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
+// misuse returns the error of a command line that cannot be understood.
+func misuse(command string, err error) error { return &usageError{command, err} }
+
 // takes checks the number of arguments; most is negative when there is no bound.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return &usageError{cmd.CommandPath(), fmt.Errorf("something is missing: %s", cmd.UseLine())}
+			return misuse(cmd.CommandPath(), fmt.Errorf("something is missing: %s", cmd.UseLine()))
 		case most >= 0 && len(args) > most:
-			return &usageError{cmd.CommandPath(), fmt.Errorf("%q is one argument too many: %s", args[most], cmd.UseLine())}
+			return misuse(cmd.CommandPath(), fmt.Errorf("%q is one argument too many: %s", args[most], cmd.UseLine()))
 		}
 		return nil
 	}
@@ -78,7 +81,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		case near != "":
 			text += fmt.Sprintf(". Did you mean %q?", near)
 		}
-		return &usageError{cmd.CommandPath(), errors.New(text)}
+		return misuse(cmd.CommandPath(), errors.New(text))
 	}
 	return cmd
 }

@@ -58,7 +58,7 @@ func TestErrorsAreExplained(t *testing.T) {
 		{fmt.Errorf("cannot begin: %w", providers.ErrHeld), "Cluster is being changed by another run", ""},
 		{fmt.Errorf("cannot go on: %w", providers.ErrSuperseded), "Another run has taken over", ""},
 		{fmt.Errorf("step certs: %w", &executor.PanicError{Value: "index out of range", Stack: []byte("goroutine 1")}), "Defect of kubewright", "Step certs: internal error: panic: index out of range. " + defectRemedy},
-		{&usageError{"kubewright plan", errors.New("unknown flag: --x")}, "Command line not understood", "Unknown flag: -x.\n\nSee kubewright plan -help."},
+		{misuse("kubewright plan", errors.New("unknown flag: --x")), "Command line not understood", "Unknown flag: -x.\n\nSee kubewright plan -help."},
 	} {
 		d := explain(c.err)
 		if d.Summary != c.summary || c.detail != "" && d.Detail != c.detail {

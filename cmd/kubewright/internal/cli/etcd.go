@@ -177,7 +177,7 @@ func (e etcdOf) members(ctx context.Context) ([]state.EtcdMember, string, error)
 	if alone != nil {
 		return nil, "", err
 	}
-	return members, id, &diagError{diag.Diagnostics{e.withoutQuorum(members)}}
+	return members, id, failure(diag.Diagnostics{e.withoutQuorum(members)})
 }
 
 // withoutQuorum says what an etcd without a quorum does not do, and the ways out.
@@ -204,6 +204,9 @@ func (e etcdOf) localSnapshot(s providers.Snapshot) *diag.Diagnostic {
 // etcdError is why etcd was asked in vain.
 type etcdError struct{ error }
 
+// etcdSilent returns the error of an etcd that does not answer.
+func etcdSilent(err error) error { return &etcdError{err} }
+
 func (e *etcdError) Unwrap() error { return e.error }
 
 // withEtcd looks at the control planes of a cluster, and does something with its
@@ -218,10 +221,10 @@ func (a *workspace) withEtcd(ctx context.Context, o planOptions, args []string, 
 	defer s.close()
 	c, which := chosenCluster(s.config, first(args), byArgument)
 	if which != nil {
-		return &diagError{diag.Diagnostics{which}}
+		return failure(diag.Diagnostics{which})
 	}
 	if c.Etcd.External != nil {
-		return &diagError{maintenance.RefuseExternalEtcd(c)}
+		return failure(maintenance.RefuseExternalEtcd(c))
 	}
 	label := c.Label
 	s.fleet.only(func(m *member) bool { return m.plane && m.cluster == label })
@@ -247,11 +250,11 @@ func (a *workspace) withEtcd(ctx context.Context, o planOptions, args []string, 
 			defer p.Close()
 			err := do(ctx, etcdOf{label, m.target, p, etcd.EtcdQuota(c.Etcd.Args)})
 			if providers.Silent(err) {
-				err = &etcdError{err}
+				err = etcdSilent(err)
 			}
 			a.print(etcd.AstrayEtcds(s.view, label))
-			return errors.Join(err, s.fleet.world.save())
+			return errors.Join(err, s.fleet.world.Save())
 		}
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Etcd cannot be asked", "Etcd is asked through a control plane of cluster %q, and none can be used:\n\n%s", label, strings.Join(why, "\n"))}}
+	return failure(diag.Diagnostics{diag.Errorf("Etcd cannot be asked", "Etcd is asked through a control plane of cluster %q, and none can be used:\n\n%s", label, strings.Join(why, "\n"))})
 }

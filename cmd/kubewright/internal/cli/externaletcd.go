@@ -37,12 +37,12 @@ func (o *observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery
 	if err != nil {
 		return state.ExternalEtcdReport{}, err
 	}
-	host = o.world.remember(host, o.member(q.Via).query.Secrets, o.view.Reports[q.Via])
+	host = o.world.Remember(host, o.member(q.Via).query.Secrets, o.view.Reports[q.Via])
 	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
 	if err != nil {
 		return state.ExternalEtcdReport{}, fmt.Errorf("cannot ask the external etcd: %w", err)
 	}
-	return o.world.access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
+	return o.world.Access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
 }
 
 // etcdCredentials returns the configuration's, and where it does not bring them, the host's.

@@ -39,7 +39,7 @@ func (p *planRun) newFences(perf *providers.Performer) *fences {
 			continue
 		}
 		f.all[label] = &providers.Fence{
-			Through: perf.Through, Clock: p.fleet.world.clock(), Dead: p.dead,
+			Through: perf.Through, Clock: p.fleet.world.Clock(), Dead: p.dead,
 			Mine: providers.Lease{Name: leaseName, Lineage: p.lineage, Run: p.id, Who: p.who, Token: ownership.NextRun(p.view)},
 		}
 	}
@@ -87,7 +87,7 @@ func (f *fences) before(ctx context.Context, step *planner.Step) error {
 
 // beat shows signs of life until the function that it returns is called.
 func (f *fences) beat(ctx context.Context) (end func()) {
-	every := f.fleet.world.beat()
+	every := f.fleet.world.Beat()
 	if every == 0 {
 		return func() {}
 	}

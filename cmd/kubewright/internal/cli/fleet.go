@@ -56,16 +56,16 @@ type fleet struct {
 
 // world opens hosts and gives access to clusters: over the network, or simulated.
 type world interface {
-	open(ctx context.Context, c config.Connection, address string) (providers.Host, error)
-	access() providers.Access
-	issuer() providers.Issuer
-	clock() providers.Clock
-	// remember is the host that answers for secrets which it has been asked for already.
-	remember(h providers.Host, asked []string, r *state.Report) providers.Host
-	// beat is how often a run shows a sign of life while it works; 0 for never.
-	beat() time.Duration
-	// save keeps what a simulated world has become.
-	save() error
+	Open(ctx context.Context, c config.Connection, address string) (providers.Host, error)
+	Access() providers.Access
+	Issuer() providers.Issuer
+	Clock() providers.Clock
+	// Remember returns the host that answers for secrets which it has been asked for already.
+	Remember(h providers.Host, asked []string, r *state.Report) providers.Host
+	// Beat returns how often a run shows a sign of life while it works; 0 for never.
+	Beat() time.Duration
+	// Save keeps what a simulated world has become.
+	Save() error
 }
 
 // left reports whether the member was taken out since the fleet was listed: neither
@@ -92,7 +92,7 @@ func openFleet(cfg *config.Config, recorded *state.State, o hostOptions) (*fleet
 		f.members = append(f.members, &member{
 			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target], address: n.AdvertiseAddress(),
 			keyRecorded: len(c.HostKeys) > len(n.Connection.HostKeys),
-			open:        func(ctx context.Context) (providers.Host, error) { return w.open(ctx, c, n.Address) },
+			open:        func(ctx context.Context) (providers.Host, error) { return w.Open(ctx, c, n.Address) },
 		})
 	}
 	if recorded == nil {
@@ -107,7 +107,7 @@ func openFleet(cfg *config.Config, recorded *state.State, o hostOptions) (*fleet
 			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: queries[t], address: n.Address, leaves: true,
 			keyRecorded: n.HostKey != "",
 			open: func(ctx context.Context) (providers.Host, error) {
-				return w.open(ctx, formerly(cfg, n), n.Address)
+				return w.Open(ctx, formerly(cfg, n), n.Address)
 			},
 		})
 	}
@@ -397,11 +397,11 @@ func (o *observer) remembering(ctx context.Context, m *member, r *state.Report) 
 	if err != nil {
 		return nil, err
 	}
-	return o.world.remember(h, m.query.Secrets, r), nil
+	return o.world.Remember(h, m.query.Secrets, r), nil
 }
 
 func (o *observer) askAPI(ctx context.Context, h providers.Host, address string, q state.ClusterQuery) (*state.ClusterReport, error) {
-	api, err := o.world.access().API(ctx, h, address)
+	api, err := o.world.Access().API(ctx, h, address)
 	if err != nil {
 		return nil, err
 	}
@@ -429,7 +429,7 @@ func (o *observer) askEtcd(ctx context.Context, h providers.Host, seat providers
 
 // withEtcd does something with the etcd on a control plane's own host.
 func (o *observer) withEtcd(ctx context.Context, h providers.Host, seat providers.Seat, do func(providers.Etcd) error) error {
-	etcd, err := o.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
+	etcd, err := o.world.Access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestRemember(t *testing.T) {
 	t.Parallel()
 	host := &askedHost{}
 	report := &state.Report{Secrets: map[string]state.Secret{"/admin": state.NewSecret([]byte("key"))}}
-	remembering := (*realWorld)(nil).remember(host, []string{"/admin", "/super-admin"}, report)
+	remembering := (*realWorld)(nil).Remember(host, []string{"/admin", "/super-admin"}, report)
 	for _, c := range []struct{ read, found, asked string }{
 		{"/admin /super-admin", "/admin", ""},
 		{"/super-admin", "", ""},
@@ -158,7 +158,7 @@ func TestConnectTimeout(t *testing.T) {
 	c.Port, c.User, c.PrivateKeys, c.SSHConfig = silent.Addr().(*net.TCPAddr).Port, "root", []string{file}, sshConfig
 	began := time.Now()
 	for _, c := range []config.Connection{c, config.ConnectionFromValue(c.ToValue())} {
-		_, err = (&realWorld{}).open(t.Context(), c, "127.0.0.1")
+		_, err = (&realWorld{}).Open(t.Context(), c, "127.0.0.1")
 		if !errors.Is(err, providers.ErrTimeout) {
 			t.Errorf("got %v", err)
 		}

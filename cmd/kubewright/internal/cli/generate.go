@@ -69,7 +69,7 @@ func (s *session) generate(ctx context.Context, name string) (g generation, err 
 func (s *session) found(ctx context.Context, i config.Import) (*config.Config, view.Unsaid, error) {
 	id, err := hop(i.ID)
 	if err != nil {
-		return nil, view.Unsaid{}, &diagError{diag.Diagnostics{diag.Errorf("Unknown host", "%s.", sentence(err.Error())).At(i.Source)}}
+		return nil, view.Unsaid{}, failure(diag.Diagnostics{diag.Errorf("Unknown host", "%s.", sentence(err.Error())).At(i.Source)})
 	}
 	first := i.Connection
 	if first.Host = id.Host; id.Type == "sim" {
@@ -89,10 +89,10 @@ func (s *session) found(ctx context.Context, i config.Import) (*config.Config, v
 // fresh refuses a file that is there, or that would not be read.
 func (s *session) fresh(name string) error {
 	if filepath.Ext(name) != ".hcl" || filepath.Base(name) != name {
-		return &usageError{"kubewright plan", fmt.Errorf("-%s=%s: give the name of a new file *.hcl in the configuration folder, which the next plan reads", generateFlag, name)}
+		return misuse("kubewright plan", fmt.Errorf("-%s=%s: give the name of a new file *.hcl in the configuration folder, which the next plan reads", generateFlag, name))
 	}
 	if _, err := os.Lstat(filepath.Join(s.folder(), name)); err == nil {
-		return &diagError{diag.Diagnostics{diag.Errorf("File is there already", "%s exists, and nothing is written over it. Give another name, or delete it.", name)}}
+		return failure(diag.Diagnostics{diag.Errorf("File is there already", "%s exists, and nothing is written over it. Give another name, or delete it.", name)})
 	}
 	return nil
 }

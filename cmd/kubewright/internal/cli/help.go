@@ -127,7 +127,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = fmt.Errorf("-%s=%s: %s", invalid.GetFlag().Name, invalid.GetValue(), whatIsTaken(invalid))
 	}
-	return &usageError{cmd.CommandPath(), err}
+	return misuse(cmd.CommandPath(), err)
 }
 
 // whatIsTaken says what a flag takes that was given something else.
@@ -201,7 +201,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return &usageError{cmd.Root().CommandPath(), fmt.Errorf("there is no command %q", strings.Join(args, " "))}
+				return misuse(cmd.Root().CommandPath(), fmt.Errorf("there is no command %q", strings.Join(args, " ")))
 			}
 			of.InitDefaultHelpFlag()
 			return of.Help()

@@ -21,7 +21,7 @@ import (
 // adminAccess returns the credentials in a control plane's admin.conf, and whether its
 // server is the endpoint of the last apply, from which the configuration moves away.
 func (s *session) adminAccess(ctx context.Context, c *config.Cluster, t state.Target, h providers.Host) (a providers.ClientAccess, moving bool, err error) {
-	a, err = s.fleet.world.issuer().ReadKubeconfig(ctx, h, pki.AdminKubeconfig)
+	a, err = s.fleet.world.Issuer().ReadKubeconfig(ctx, h, pki.AdminKubeconfig)
 	if foreign := (*kubeconfig.ForeignError)(nil); errors.As(err, &foreign) {
 		return a, false, refusedFile(c, t, pki.AdminKubeconfig, "%s. Neither kubeadm nor kubewright writes that there, and a client would run a program, open a file or call another server because of it. "+
 			"Find out who did. To have the file made again, move it away on that host and run kubewright apply.", foreign)
@@ -39,8 +39,8 @@ func (s *session) adminAccess(ctx context.Context, c *config.Cluster, t state.Ta
 
 // refusedFile is the error about a file of a host's that says what it must not.
 func refusedFile(c *config.Cluster, t state.Target, file, format string, args ...any) error {
-	return &diagError{diag.Diagnostics{diag.Errorf("Kubeconfig of a host is refused", "Nothing of %s on %s was taken over: "+format,
-		slices.Concat([]any{file, t}, args)...).At(c.Source).For(t)}}
+	return failure(diag.Diagnostics{diag.Errorf("Kubeconfig of a host is refused", "Nothing of %s on %s was taken over: "+format,
+		slices.Concat([]any{file, t}, args)...).At(c.Source).For(t)})
 }
 
 // authorities are the CAs of a cluster as one of its control planes shows them.

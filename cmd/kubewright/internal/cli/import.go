@@ -123,7 +123,7 @@ func (a *workspace) importCluster(ctx context.Context, id string, o importOption
 	a.fromFolder(&o)
 	connection, err := o.connection(id)
 	if err != nil {
-		return &usageError{"kubewright import", err}
+		return misuse("kubewright import", err)
 	}
 	s := &session{workspace: a, opts: o.planOptions, store: statefile.NewStore(a.paths(), nil)}
 	defer s.close()
@@ -160,21 +160,21 @@ func (a *workspace) importCluster(ctx context.Context, id string, o importOption
 func (s *session) vacant(ctx context.Context, file, out string) error {
 	const summary = "Folder is taken"
 	if filepath.Ext(file) != ".hcl" || filepath.Base(out) != out {
-		return &usageError{"kubewright import", fmt.Errorf("-out=%s: the configuration is a file *.hcl in the configuration folder", out)}
+		return misuse("kubewright import", fmt.Errorf("-out=%s: the configuration is a file *.hcl in the configuration folder", out))
 	}
 	loaded, err := s.store.Load(ctx)
 	if err != nil {
 		return err
 	}
 	if there := s.present(loaded); there != "" {
-		return &diagError{diag.Diagnostics{diag.Errorf(summary, "%s, and nothing is imported over it. "+
-			"Import in a folder of its own.", there)}}
+		return failure(diag.Diagnostics{diag.Errorf(summary, "%s, and nothing is imported over it. "+
+			"Import in a folder of its own.", there)})
 	}
 	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
 		names, _ := filepath.Glob(filepath.Join(s.folder(), pattern))
 		if len(names) > 0 {
-			return &diagError{diag.Diagnostics{diag.Errorf(summary, "%s is there already, and nothing is written over or beside it. "+
-				"Import in a folder of its own.", filepath.Base(names[0]))}}
+			return failure(diag.Diagnostics{diag.Errorf(summary, "%s is there already, and nothing is written over or beside it. "+
+				"Import in a folder of its own.", filepath.Base(names[0]))})
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func (s *session) adopted(ctx context.Context) (*state.State, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	v.ObservedAt = s.fleet.world.clock().Now()
+	v.ObservedAt = s.fleet.world.Clock().Now()
 	learned, diags := record.Adopt(v, []string{s.config.Clusters[0].Label})
 	if err := s.refused(diags); err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func (d *discovery) label(r *state.ClusterReport) string {
 
 // entry looks at the host of the command line, and through it at the API.
 func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterReport, error) {
-	h, err := d.world.open(ctx, d.first, d.first.Host)
+	h, err := d.world.Open(ctx, d.first, d.first.Host)
 	if err != nil {
 		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
 	}
@@ -87,9 +87,9 @@ func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterRep
 		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
 	}
 	if found := adopt.Entry(d.first.Host, report); found != nil {
-		return nil, nil, &diagError{diag.Diagnostics{found}}
+		return nil, nil, failure(diag.Diagnostics{found})
 	}
-	api, err := d.world.access().API(ctx, d.world.remember(h, query.Secrets, report), adopt.Endpoint(report.Files))
+	api, err := d.world.Access().API(ctx, d.world.Remember(h, query.Secrets, report), adopt.Endpoint(report.Files))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,8 +112,8 @@ func (d *discovery) silent(err error) error {
 		remedy = "Renew the certificates on all control planes (kubeadm certs renew all), and have kube-apiserver, kube-controller-manager, kube-scheduler and etcd there read them: " +
 			"move their manifests out of /etc/kubernetes/manifests, and back a minute later. Then run the same command again."
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("API server does not answer", "The API server on %s did not answer, and a cluster is imported while it runs: %s. Nothing was written. %s",
-		d.first.Host, err, remedy)}}
+	return failure(diag.Diagnostics{diag.Errorf("API server does not answer", "The API server on %s did not answer, and a cluster is imported while it runs: %s. Nothing was written. %s",
+		d.first.Host, err, remedy)})
 }
 
 // unreachable is one finding for all hosts that could not be looked at.
@@ -125,8 +125,8 @@ func (d *discovery) unreachable(unobserved []state.Unobserved, more ...string) e
 			lines = append(lines, "    To do: "+u.Remedy+".")
 		}
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Host could not be looked at", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
-		strings.Join(append([]string{strings.Join(lines, "\n")}, more...), "\n\n"))}}
+	return failure(diag.Diagnostics{diag.Errorf("Host could not be looked at", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
+		strings.Join(append([]string{strings.Join(lines, "\n")}, more...), "\n\n"))})
 }
 
 // withoutHost is what to do where a node's host does not come back, or not soon.
@@ -172,7 +172,7 @@ func (d *discovery) host(ctx context.Context, name string, entry *state.Report, 
 		}
 		c.Host = node.InternalIPs[0]
 	}
-	h, err := d.world.open(ctx, c, c.Host)
+	h, err := d.world.Open(ctx, c, c.Host)
 	if err != nil {
 		return out, err
 	}

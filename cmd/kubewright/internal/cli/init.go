@@ -33,7 +33,7 @@ func (a *workspace) initCommand() *cobra.Command {
 		Example: "  kubewright init\n  kubewright init -migrate-state\n  kubewright init -backend-config=team.backend",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.migrate && o.reconfigure {
-				return &usageError{cmd.CommandPath(), errors.New("-migrate-state takes the state along and -reconfigure does not: give one of them")}
+				return misuse(cmd.CommandPath(), errors.New("-migrate-state takes the state along and -reconfigure does not: give one of them"))
 			}
 			return a.initialize(cmd.Context(), o)
 		},
@@ -49,7 +49,7 @@ func (a *workspace) initCommand() *cobra.Command {
 
 func (a *workspace) initialize(ctx context.Context, o initOptions) error {
 	if a.statePath != "" {
-		return &usageError{"kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state")}
+		return misuse("kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state"))
 	}
 	settings := a.settings()
 	diags := settings.Misplaced

@@ -63,36 +63,36 @@ func (c *console) closeInto() {
 // bothScreens shows everything on two screens.
 type bothScreens [2]screen
 
-func (b bothScreens) diagnostics(list diag.Diagnostics) {
-	b[0].diagnostics(list)
-	b[1].diagnostics(list)
+func (b bothScreens) Diagnostics(list diag.Diagnostics) {
+	b[0].Diagnostics(list)
+	b[1].Diagnostics(list)
 }
 
-func (b bothScreens) plan(p *planner.Plan, o view.Options) error {
-	return errors.Join(b[0].plan(p, o), b[1].plan(p, o))
+func (b bothScreens) Plan(p *planner.Plan, o view.Options) error {
+	return errors.Join(b[0].Plan(p, o), b[1].Plan(p, o))
 }
 
-func (b bothScreens) saved(path string, p *planner.Plan) error {
-	return errors.Join(b[0].saved(path, p), b[1].saved(path, p))
+func (b bothScreens) Saved(path string, p *planner.Plan) error {
+	return errors.Join(b[0].Saved(path, p), b[1].Saved(path, p))
 }
 
-func (b bothScreens) progress(p *planner.Plan, o view.Options) view.Display {
-	return view.Both(b[0].progress(p, o), b[1].progress(p, o))
+func (b bothScreens) Progress(p *planner.Plan, o view.Options) view.Display {
+	return view.Both(b[0].Progress(p, o), b[1].Progress(p, o))
 }
 
-func (b bothScreens) complete(p *planner.Plan, o *executor.Outcome) error {
-	return errors.Join(b[0].complete(p, o), b[1].complete(p, o))
+func (b bothScreens) Complete(p *planner.Plan, o *executor.Outcome) error {
+	return errors.Join(b[0].Complete(p, o), b[1].Complete(p, o))
 }
 
-func (b bothScreens) incomplete(p *planner.Plan, o *executor.Outcome) error {
-	return errors.Join(b[0].incomplete(p, o), b[1].incomplete(p, o))
+func (b bothScreens) Incomplete(p *planner.Plan, o *executor.Outcome) error {
+	return errors.Join(b[0].Incomplete(p, o), b[1].Incomplete(p, o))
 }
 
-func (b bothScreens) note(text string) {
-	b[0].note(text)
-	b[1].note(text)
+func (b bothScreens) Note(text string) {
+	b[0].Note(text)
+	b[1].Note(text)
 }
 
-func (b bothScreens) notConverged(p *planner.Plan) error {
-	return errors.Join(b[0].notConverged(p), b[1].notConverged(p))
+func (b bothScreens) NotConverged(p *planner.Plan) error {
+	return errors.Join(b[0].NotConverged(p), b[1].NotConverged(p))
 }

@@ -52,7 +52,7 @@ func (a *workspace) kubeconfigCommand() *cobra.Command {
 			"  kubectl --kubeconfig <(kubewright kubeconfig) get nodes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return misuse(cmd.CommandPath(), err)
 			}
 			a.quietStdout = true
 			return a.kubeconfig(cmd.Context(), o)
@@ -108,7 +108,7 @@ func (a *workspace) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	defer s.close()
 	c, which := chosenCluster(s.config, o.cluster, "with -cluster")
 	if which != nil {
-		return &diagError{diag.Diagnostics{which}}
+		return failure(diag.Diagnostics{which})
 	}
 	user, got := o.user, fetched{}
 	if user == "" {
@@ -227,8 +227,8 @@ func (s *session) fetchKubeconfig(ctx context.Context, c *config.Cluster, o kube
 			break
 		}
 	}
-	return fetched{}, &diagError{diag.Diagnostics{diag.Errorf("No kubeconfig", "No control plane of cluster %q could be used to get one:\n\n%s",
-		c.Label, strings.Join(failed, "\n"))}}
+	return fetched{}, failure(diag.Diagnostics{diag.Errorf("No kubeconfig", "No control plane of cluster %q could be used to get one:\n\n%s",
+		c.Label, strings.Join(failed, "\n"))})
 }
 
 var errOtherCluster = errors.New("the host holds another cluster than the state remembers")
@@ -252,7 +252,7 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	case known != "" && !holds(certs, known):
 		return fetched{}, errOtherCluster
 	}
-	now := s.fleet.world.clock().Now()
+	now := s.fleet.world.Clock().Now()
 	signer, got := certs[0].KeyDigest, fetched{from: t}
 	switch k := r.Files[clusterpki.AdminKubeconfig].Kubeconfig; {
 	case op.CommonName != "":
@@ -269,9 +269,9 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 		got.access, got.moving, err = s.adminAccess(ctx, c, t, h)
 	} else {
 		if d := outlives(certs[0], ca, op.Validity, now); d != nil {
-			return fetched{}, &diagError{diag.Diagnostics{d}}
+			return fetched{}, failure(diag.Diagnostics{d})
 		}
-		got.access, err = s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
+		got.access, err = s.fleet.world.Issuer().Kubeconfig(ctx, h, op, contents)
 	}
 	if err == nil {
 		err = s.trustworthy(ctx, c, t, source, shown, got.access.Trusted)

@@ -118,8 +118,8 @@ func (a *workspace) forceUnlock(ctx context.Context, o planOptions, id string, f
 		return a.say("The state at %s is not locked. Nothing was changed.\n", store.Place())
 	}
 	if holder.ID != id {
-		return &diagError{diag.Diagnostics{diag.Errorf("Another run holds the lock", "Nothing was changed: run %s does not hold the lock of the state at %s. It is held by %s",
-			id, store.Place(), a.holderText(store, holder))}}
+		return failure(diag.Diagnostics{diag.Errorf("Another run holds the lock", "Nothing was changed: run %s does not hold the lock of the state at %s. It is held by %s",
+			id, store.Place(), a.holderText(store, holder))})
 	}
 	if !force {
 		question := "The lock of the state at " + store.Place() + " is ended. It is held by " + a.holderText(store, holder) +

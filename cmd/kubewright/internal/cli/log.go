@@ -69,7 +69,7 @@ func (a *workspace) openLogFile(path string) (*os.File, error) {
 	}
 	f, err := safefile.Append(a.named(path))
 	if err != nil {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Log cannot be written", "%s: %v. Nothing was done. Name a file that can be written in %s, or leave %s out.", path, bare(err), logPathVariable, logVariable)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf("Log cannot be written", "%s: %v. Nothing was done. Name a file that can be written in %s, or leave %s out.", path, bare(err), logPathVariable, logVariable)})
 	}
 	return f, nil
 }
@@ -115,15 +115,15 @@ func (a *workspace) logged(w world) world {
 	return loggedWorld{w, a.log}
 }
 
-func (w loggedWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
+func (w loggedWorld) Open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
 	if c.Host != "" {
 		address = c.Host
 	}
-	return w.log.Open(view.Clean(address), func() (providers.Host, error) { return w.world.open(ctx, c, address) })
+	return w.log.Open(view.Clean(address), func() (providers.Host, error) { return w.world.Open(ctx, c, address) })
 }
 
-func (w loggedWorld) access() providers.Access { return w.log.Access(w.world.access()) }
-func (w loggedWorld) clock() providers.Clock   { return w.log.Clock(w.world.clock()) }
+func (w loggedWorld) Access() providers.Access { return w.log.Access(w.world.Access()) }
+func (w loggedWorld) Clock() providers.Clock   { return w.log.Clock(w.world.Clock()) }
 
 // logState tells what a run that writes does to the state's lock.
 func logState(s *session, what string) {

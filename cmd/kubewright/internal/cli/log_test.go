@@ -30,12 +30,12 @@ type telltaleHost struct{ providers.Host }
 
 type telltaleAPI struct{ providers.API }
 
-func (telltale) open(context.Context, config.Connection, string) (providers.Host, error) {
+func (telltale) Open(context.Context, config.Connection, string) (providers.Host, error) {
 	return telltaleHost{}, nil
 }
-func (telltale) access() providers.Access { return telltaleAccess{} }
-func (telltale) issuer() providers.Issuer { return sim.Issuer{} }
-func (telltale) clock() providers.Clock   { return wallClock{} }
+func (telltale) Access() providers.Access { return telltaleAccess{} }
+func (telltale) Issuer() providers.Issuer { return sim.Issuer{} }
+func (telltale) Clock() providers.Clock   { return wallClock{} }
 
 type telltaleAccess struct{ providers.Access }
 
@@ -71,7 +71,7 @@ func TestLogHidesWhatTheRunMade(t *testing.T) {
 	s := &session{workspace: a, fleet: &fleet{world: w}, view: &topology.Fleet{}, config: &config.Config{}, store: &statefile.Store{}}
 	p := s.planRun().newPerformer()
 	p.Host = func(ctx context.Context, _ state.Target) (providers.Host, error) {
-		return w.open(ctx, config.Connection{}, "10.0.0.1")
+		return w.Open(ctx, config.Connection{}, "10.0.0.1")
 	}
 	p.Seat = func(state.Target) (providers.Seat, error) { return providers.Seat{}, nil }
 	node := state.NodeKeyTarget("cp", "cp1")

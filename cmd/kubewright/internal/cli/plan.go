@@ -105,7 +105,7 @@ func (a *workspace) planCommand() *cobra.Command {
 			"  kubewright plan -refresh-only -detailed-exitcode\n  kubewright plan -generate-config-out=prod.hcl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := form.check(o.json, a.full, why); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return misuse(cmd.CommandPath(), err)
 			}
 			if err := cmp.Or(a.spares("out", out), a.apart(o.jsonInto, out)); err != nil {
 				return err
@@ -184,7 +184,7 @@ func (a *workspace) planned(ctx context.Context, o planOptions) (*session, error
 }
 
 // show prints the plan.
-func (s *session) show() error { return s.screen().plan(s.result.Plan, s.planView()) }
+func (s *session) show() error { return s.screen().Plan(s.result.Plan, s.planView()) }
 
 // showAs prints the plan in a form, or explains a part of it.
 func (s *session) showAs(form planForm, why explanation) error {

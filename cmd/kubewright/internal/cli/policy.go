@@ -28,8 +28,8 @@ func (o *planOptions) overrideFlag(f *pflag.FlagSet) {
 }
 
 // overrides returns the names given with -override-policy.
-func (s *session) overrides() []string {
-	out := slices.Clone(s.opts.overridden)
+func (o *planOptions) overrides() []string {
+	out := slices.Clone(o.overridden)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -41,7 +41,7 @@ func (s *session) unknownPolicies() diag.Diagnostics {
 		names = append(names, p.Name)
 	}
 	var diags diag.Diagnostics
-	for _, name := range s.overrides() {
+	for _, name := range s.opts.overrides() {
 		if !slices.Contains(names, name) {
 			diags.Append(diag.Errorf("Unknown policy", "-override-policy=%s: the configuration has no such policy.%s Those that there are: %s.", name, didYouMean("", name, names), listed(names)))
 		}
@@ -92,7 +92,7 @@ func (j judge) evaluate(p *planner.Plan) error {
 		}
 		var err error
 		if in.Approvals[p.Approval.File], err = j.approvals(p.Approval.File); err != nil {
-			return &diagError{diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, bare(err)).At(p.Approval.Source)}}
+			return failure(diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, bare(err)).At(p.Approval.Source)})
 		}
 	}
 	p.Policies = policy.Evaluate(in)

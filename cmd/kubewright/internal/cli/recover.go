@@ -37,8 +37,8 @@ func (a *workspace) recover(ctx context.Context, o planOptions) error {
 	}
 	defer s.close()
 	if there := s.present(statefile.Loaded{State: s.recorded}); there != "" {
-		return &diagError{diag.Diagnostics{diag.Errorf("State is there", "%s, and nothing is recovered over it. "+
-			"If it is the wrong one, move what there is of %s and %s away first.", there, s.store.Place(), s.store.Journal)}}
+		return failure(diag.Diagnostics{diag.Errorf("State is there", "%s, and nothing is recovered over it. "+
+			"If it is the wrong one, move what there is of %s and %s away first.", there, s.store.Place(), s.store.Journal)})
 	}
 	st, err := s.recovered(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *workspace) recover(ctx context.Context, o planOptions) error {
 // recovered returns the state that hosts and configuration amount to. Nothing is written.
 func (s *session) recovered(ctx context.Context) (*state.State, error) {
 	v := s.fleet.observe(ctx, s.config, nil)
-	v.ObservedAt = s.fleet.world.clock().Now()
+	v.ObservedAt = s.fleet.world.Clock().Now()
 	st, diags := record.Recover(v)
 	if err := s.failed(diags); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *session) recovered(ctx context.Context) (*state.State, error) {
 	v.Key = s.key()
 	result, diags := record.Relearn(v, s.header())
 	if errs := diags.Errors(); len(errs) > 0 {
-		return nil, &diagError{errs}
+		return nil, failure(errs)
 	}
 	learned := record.Record(v, result)
 	out, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})

@@ -118,7 +118,7 @@ func (run *planRun) etcdAnswers(ctx context.Context, r maintenance.EtcdRestore) 
 	defer p.Close()
 	for i := range askedTimes {
 		if i > 0 {
-			if err := run.fleet.world.clock().Sleep(ctx, askedEvery); err != nil {
+			if err := run.fleet.world.Clock().Sleep(ctx, askedEvery); err != nil {
 				return nil, err
 			}
 		}

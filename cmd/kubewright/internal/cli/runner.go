@@ -111,7 +111,7 @@ func (p *planRun) newPerformer() *providers.Performer {
 		before = &state.State{}
 	}
 	return &providers.Performer{
-		Host: p.fleet.Host, Seat: p.seat, Others: p.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
+		Host: p.fleet.Host, Seat: p.seat, Others: p.others, Access: w.Access(), Issuer: w.Issuer(), Clock: w.Clock(),
 		Artifacts: p.artifacts, Snapshots: p.snapshots, Interrupted: before.Interrupted, Secrets: p.config.Secrets, Made: p.made,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
 			return pipeline.Reveal(p.view, p.result.Desired, x)
@@ -245,7 +245,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 // await tries until the condition of a gate holds, a limit is over or ctx ends, and returns
 // the last error of try, which learns when it is tried for the last time.
 func (r *runner) await(ctx context.Context, limit, interval time.Duration, try func(last bool) error) error {
-	clock := r.fleet.world.clock()
+	clock := r.fleet.world.Clock()
 	deadline := clock.Now().Add(limit)
 	for {
 		last := clock.Now().After(deadline)
@@ -362,7 +362,7 @@ func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.
 	if err != nil {
 		return nil, err
 	}
-	client, err := r.fleet.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
+	client, err := r.fleet.world.Access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
 	if err != nil {
 		return nil, err
 	}

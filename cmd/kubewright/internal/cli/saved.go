@@ -121,7 +121,7 @@ func (a *workspace) readPlan(path string) (planfile.File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = fs.ErrNotExist
 	}
-	return f, &diagError{diag.Diagnostics{diag.Errorf("Cannot read the saved plan", "%s: %v. %s", path, bare(err), remedy)}}
+	return f, failure(diag.Diagnostics{diag.Errorf("Cannot read the saved plan", "%s: %v. %s", path, bare(err), remedy)})
 }
 
 // bare is an error without the path that is named beside it.
@@ -140,7 +140,7 @@ func (s *session) savePlan(path string) error {
 		if s.quietStdout {
 			return nil
 		}
-		return s.screen().saved("", s.result.Plan)
+		return s.screen().Saved("", s.result.Plan)
 	}
 	key := s.lastingKey()
 	if key.IsZero() {
@@ -153,7 +153,7 @@ func (s *session) savePlan(path string) error {
 	if s.quietStdout {
 		return view.Saved(s.Stderr, path, s.result.Plan, s.errorOptions())
 	}
-	return s.screen().saved(path, s.result.Plan)
+	return s.screen().Saved(path, s.result.Plan)
 }
 
 // savedOptions returns those of the command line which a saved plan was made with. What
@@ -179,7 +179,7 @@ func savedOptions(o planOptions, f *planfile.File, path string) (planOptions, er
 
 // stale refuses a saved plan.
 func stale(format string, args ...any) error {
-	return &diagError{diag.Diagnostics{diag.Errorf(planIsStale, format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)}}
+	return failure(diag.Diagnostics{diag.Errorf(planIsStale, format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)})
 }
 
 // ofAnother refuses a saved plan of another version of this program, or of another state
@@ -209,7 +209,7 @@ func (s *applying) fits(f *planfile.File) error {
 		serial = s.recorded.Serial
 	}
 	if s.unauthenticated {
-		digest = s.firstConfigDigest()
+		digest = firstConfigDigest(s.config)
 	}
 	if err := ofAnother(s.recorded, p, s.unauthenticated); err != nil {
 		return err

@@ -29,9 +29,9 @@ func (a *workspace) schemaCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case asJSON && jsonSchema:
-				return &usageError{cmd.CommandPath(), errors.New("-json and -json-schema both say what to print: give one of them")}
+				return misuse(cmd.CommandPath(), errors.New("-json and -json-schema both say what to print: give one of them"))
 			case (asJSON || jsonSchema) && len(args) > 0:
-				return &usageError{cmd.CommandPath(), fmt.Errorf("-json and -json-schema print the whole language: leave out %q", args[0])}
+				return misuse(cmd.CommandPath(), fmt.Errorf("-json and -json-schema print the whole language: leave out %q", args[0]))
 			case asJSON:
 				return a.printJSON(hclconfig.SchemaJSON())
 			case jsonSchema:
@@ -65,7 +65,7 @@ func (a *workspace) schema(cmd *cobra.Command, path string) error {
 		}
 		next := blockOf(row, name)
 		if next == nil {
-			return &usageError{cmd.CommandPath(), fmt.Errorf("the language has no %s.%s", path, didYouMean("", path, schemaPaths(hclconfig.Schema(), "")))}
+			return misuse(cmd.CommandPath(), fmt.Errorf("the language has no %s.%s", path, didYouMean("", path, schemaPaths(hclconfig.Schema(), ""))))
 		}
 		row, rest = next, below
 	}

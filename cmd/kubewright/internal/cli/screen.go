@@ -11,23 +11,23 @@ import (
 
 // screen is what a run shows: text for people, or with -json lines for programs.
 type screen interface {
-	// diagnostics shows findings.
-	diagnostics(diag.Diagnostics)
-	// plan shows a plan; the options have what the state knows.
-	plan(p *planner.Plan, o view.Options) error
-	// saved tells where a plan was saved; path is empty when it was not.
-	saved(path string, p *planner.Plan) error
-	// progress shows a run of the plan while it goes on.
-	progress(*planner.Plan, view.Options) view.Display
-	// complete ends an apply of which nothing is left to do; the outcome is nil
+	// Diagnostics shows findings.
+	Diagnostics(diag.Diagnostics)
+	// Plan shows a plan; the options have what the state knows.
+	Plan(p *planner.Plan, o view.Options) error
+	// Saved tells where a plan was saved; path is empty when it was not.
+	Saved(path string, p *planner.Plan) error
+	// Progress shows a run of the plan while it goes on.
+	Progress(*planner.Plan, view.Options) view.Display
+	// Complete ends an apply of which nothing is left to do; the outcome is nil
 	// when no step ran.
-	complete(*planner.Plan, *executor.Outcome) error
-	// incomplete ends an apply that failed or was stopped.
-	incomplete(*planner.Plan, *executor.Outcome) error
-	// note tells what goes on while nothing else is shown.
-	note(text string)
-	// notConverged warns that a plan right after an apply still finds differences.
-	notConverged(*planner.Plan) error
+	Complete(*planner.Plan, *executor.Outcome) error
+	// Incomplete ends an apply that failed or was stopped.
+	Incomplete(*planner.Plan, *executor.Outcome) error
+	// Note tells what goes on while nothing else is shown.
+	Note(text string)
+	// NotConverged warns that a plan right after an apply still finds differences.
+	NotConverged(*planner.Plan) error
 }
 
 // screen is chosen by -json; with -json-into the lines go to a file as well.
@@ -45,7 +45,7 @@ func (c *console) screen() screen {
 // textScreen prints results to stdout and errors to stderr.
 type textScreen struct{ *console }
 
-func (s textScreen) diagnostics(list diag.Diagnostics) {
+func (s textScreen) Diagnostics(list diag.Diagnostics) {
 	w, o := s.Stdout, s.options()
 	if list.HasErrors() || s.quietStdout {
 		w, o = s.Stderr, s.errorOptions()
@@ -53,31 +53,31 @@ func (s textScreen) diagnostics(list diag.Diagnostics) {
 	_ = view.Diagnostics(w, list, o, s.sources)
 }
 
-func (s textScreen) plan(p *planner.Plan, o view.Options) error { return view.Plan(s.Stdout, p, o) }
+func (s textScreen) Plan(p *planner.Plan, o view.Options) error { return view.Plan(s.Stdout, p, o) }
 
-func (s textScreen) saved(path string, p *planner.Plan) error {
+func (s textScreen) Saved(path string, p *planner.Plan) error {
 	return view.Saved(s.Stdout, path, p, s.options())
 }
 
-func (s textScreen) progress(p *planner.Plan, o view.Options) view.Display {
+func (s textScreen) Progress(p *planner.Plan, o view.Options) view.Display {
 	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
 	return view.NewProgress(s.Stdout, view.Expect(p, o), s.draws())
 }
 
-func (s textScreen) complete(p *planner.Plan, o *executor.Outcome) error {
+func (s textScreen) Complete(p *planner.Plan, o *executor.Outcome) error {
 	if err := view.Complete(s.Stdout, p, o, s.options()); err != nil {
 		return err
 	}
 	return view.Outputs(s.Stdout, p.Outputs, s.options())
 }
 
-func (s textScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
+func (s textScreen) Incomplete(p *planner.Plan, o *executor.Outcome) error {
 	return view.Incomplete(s.Stderr, p, o, s.errorOptions())
 }
 
-func (s textScreen) note(text string) { _ = view.Note(s.Stdout, text, s.options()) }
+func (s textScreen) Note(text string) { _ = view.Note(s.Stdout, text, s.options()) }
 
-func (s textScreen) notConverged(p *planner.Plan) error {
+func (s textScreen) NotConverged(p *planner.Plan) error {
 	return view.NotConverged(s.Stderr, p, s.errorOptions())
 }
 
@@ -87,25 +87,25 @@ type jsonScreen struct {
 	lines *view.JSONLines
 }
 
-func (s jsonScreen) diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(list, s.sources) }
+func (s jsonScreen) Diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(list, s.sources) }
 
-func (s jsonScreen) plan(p *planner.Plan, o view.Options) error { return s.lines.Plan(p, o) }
+func (s jsonScreen) Plan(p *planner.Plan, o view.Options) error { return s.lines.Plan(p, o) }
 
 // The line of the plan has its digest.
-func (s jsonScreen) saved(string, *planner.Plan) error { return nil }
+func (s jsonScreen) Saved(string, *planner.Plan) error { return nil }
 
-func (s jsonScreen) progress(*planner.Plan, view.Options) view.Display {
+func (s jsonScreen) Progress(*planner.Plan, view.Options) view.Display {
 	return view.Display{Progress: s.lines}
 }
 
-func (s jsonScreen) complete(p *planner.Plan, o *executor.Outcome) error {
+func (s jsonScreen) Complete(p *planner.Plan, o *executor.Outcome) error {
 	return s.lines.Complete(p, o)
 }
 
-func (s jsonScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
+func (s jsonScreen) Incomplete(p *planner.Plan, o *executor.Outcome) error {
 	return s.lines.Incomplete(p, o, s.options())
 }
 
-func (s jsonScreen) note(text string) { s.lines.Note(text) }
+func (s jsonScreen) Note(text string) { s.lines.Note(text) }
 
-func (s jsonScreen) notConverged(p *planner.Plan) error { return s.lines.NotConverged(p) }
+func (s jsonScreen) NotConverged(p *planner.Plan) error { return s.lines.NotConverged(p) }

@@ -365,7 +365,7 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 	if err := s.change(v); err != nil {
 		return nil, err
 	}
-	v.ObservedAt, v.Key = s.fleet.world.clock().Now(), s.key()
+	v.ObservedAt, v.Key = s.fleet.world.Clock().Now(), s.key()
 	if diags, err := s.takeOver(v); err != nil || diags.HasErrors() {
 		return diags, err
 	}
@@ -412,7 +412,7 @@ func (s *session) look(ctx context.Context) *topology.Fleet {
 }
 
 func (s *session) header() planner.Plan {
-	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs(), Command: s.command, OverriddenPolicies: s.overrides()}
+	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs(), Command: s.command, OverriddenPolicies: s.opts.overrides()}
 	if s.recorded != nil {
 		p.Lineage, p.Serial = s.recorded.Lineage, s.recorded.Serial
 	}
@@ -465,14 +465,14 @@ func (s *session) configDigest() string {
 	if s.firstKey == "" {
 		return s.key().Sum([]byte(s.config.Digest))
 	}
-	return s.firstConfigDigest()
+	return firstConfigDigest(s.config)
 }
 
 // firstConfigDigest is configDigest before there is a state. A digest without a key that
 // lasts would tell whether a short secret was guessed: then there is none.
-func (s *session) firstConfigDigest() string {
-	if s.config.Secrets.IsZero() {
-		return s.config.Digest
+func firstConfigDigest(cfg *config.Config) string {
+	if cfg.Secrets.IsZero() {
+		return cfg.Digest
 	}
 	return ""
 }

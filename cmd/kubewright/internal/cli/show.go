@@ -46,11 +46,11 @@ func (a *workspace) showCommand() *cobra.Command {
 			"  kubewright show -format=html plan.kwplan > plan.html\n  kubewright show -full plan.kwplan",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := form.check(asJSON, a.full, why); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return misuse(cmd.CommandPath(), err)
 			}
 			if len(args) == 1 {
 				if err := a.noAddress(args[0]); err != nil {
-					return &usageError{cmd.CommandPath(), err}
+					return misuse(cmd.CommandPath(), err)
 				}
 				if asJSON {
 					form = "json"
@@ -58,13 +58,13 @@ func (a *workspace) showCommand() *cobra.Command {
 				return a.showPlan(cmd.Context(), args[0], form, why)
 			}
 			if why.given {
-				return &usageError{cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE")}
+				return misuse(cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE"))
 			}
 			if a.full {
-				return &usageError{cmd.CommandPath(), errors.New("-full is of a plan, and none was named: kubewright show -full FILE")}
+				return misuse(cmd.CommandPath(), errors.New("-full is of a plan, and none was named: kubewright show -full FILE"))
 			}
 			if form.programs() && form != "json" {
-				return &usageError{cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form)}
+				return misuse(cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form))
 			}
 			asJSON = asJSON || form == "json"
 			st, err := a.readState(cmd.Context())
@@ -134,8 +134,8 @@ func (a *workspace) outputCommand() *cobra.Command {
 			v, ok := st.Outputs[args[0]]
 			if !ok {
 				names := slices.Sorted(maps.Keys(st.Outputs))
-				return &diagError{diag.Diagnostics{diag.Errorf("Output not found", "The state has no output %q.%s "+
-					"Outputs are recorded by apply; those that are there: %s.", args[0], didYouMean("", args[0], names), listed(names))}}
+				return failure(diag.Diagnostics{diag.Errorf("Output not found", "The state has no output %q.%s "+
+					"Outputs are recorded by apply; those that are there: %s.", args[0], didYouMean("", args[0], names), listed(names))})
 			}
 			return view.Output(a.Stdout, v, raw, asJSON, a.options())
 		},
@@ -219,7 +219,7 @@ func notRecorded(st *state.State, a state.Address) error {
 	if _, err := recordedTarget(st, a.Target.String()); err != nil {
 		return err
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "The state has nothing at %s. kubewright state list prints what it has.", a)}}
+	return failure(diag.Diagnostics{diag.Errorf("Not in the state", "The state has nothing at %s. kubewright state list prints what it has.", a)})
 }
 
 func (a *workspace) graphCommand() *cobra.Command {
@@ -238,12 +238,12 @@ func (a *workspace) graphCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if html {
 				if cmd.Flags().Changed("format") {
-					return &usageError{cmd.CommandPath(), errors.New("-html and -format both say how to print: give one of them")}
+					return misuse(cmd.CommandPath(), errors.New("-html and -format both say how to print: give one of them"))
 				}
 				format = "html"
 			}
 			if err := view.GraphFormat(format); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return misuse(cmd.CommandPath(), err)
 			}
 			a.quietStdout = true
 			s, err := a.planned(cmd.Context(), o)

@@ -81,8 +81,8 @@ func (a *workspace) holdSim(ctx context.Context) (end func(), err error) {
 	lock, err := statefile.Acquire(ctx, path, statefile.LockInfo{Who: a.Who, Operation: "sim edit", ID: a.NewID(), Time: a.Now(), PID: os.Getpid()}, 0)
 	var locked *statefile.LockedError
 	if errors.As(err, &locked) {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Simulated hosts are in use", "%s works on them, and would overwrite what is edited meanwhile. Nothing is changed. "+
-			"Edit them when that has ended, or before it begins.", locked.Info)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf("Simulated hosts are in use", "%s works on them, and would overwrite what is edited meanwhile. Nothing is changed. "+
+			"Edit them when that has ended, or before it begins.", locked.Info)})
 	}
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (a *workspace) simHost(given string) (*sim.World, string, error) {
 	if len(have) == 0 {
 		return w, given, nil
 	}
-	return nil, "", &diagError{diag.Diagnostics{diag.Errorf("No such simulated host", "%q is none of the hosts of the configuration, which are %s.", given, strings.Join(have, ", "))}}
+	return nil, "", failure(diag.Diagnostics{diag.Errorf("No such simulated host", "%q is none of the hosts of the configuration, which are %s.", given, strings.Join(have, ", "))})
 }
 
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

@@ -14,23 +14,22 @@ import (
 
 // slowPlane is a control plane whose API takes long to tell all, and whose etcd says
 // nothing.
-type slowPlane struct {
-	world
-	providers.Access
-}
+type slowPlane struct{ world }
+
+type slowAccess struct{ providers.Access }
 
 // tellTime is how long it takes.
 const tellTime = time.Minute
 
-func (w slowPlane) access() providers.Access { return w }
+func (slowPlane) Access() providers.Access { return slowAccess{} }
 
-func (w slowPlane) remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
+func (w slowPlane) Remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
 
-func (w slowPlane) API(context.Context, providers.Host, string) (providers.API, error) {
+func (slowAccess) API(context.Context, providers.Host, string) (providers.API, error) {
 	return slowAPI{}, nil
 }
 
-func (w slowPlane) Etcd(context.Context, providers.Host, []string, string) (providers.Etcd, error) {
+func (slowAccess) Etcd(context.Context, providers.Host, []string, string) (providers.Etcd, error) {
 	return silentEtcd{}, nil
 }
 

@@ -33,7 +33,7 @@ func placed(asks, name, path string) error {
 	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.IsDir() {
 		return nil
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Folder is not there", "%s is to be written into a folder, and %s is none. Nothing was written. Make that folder first (mkdir -p), or correct the name.", asks, filepath.Dir(name))}}
+	return failure(diag.Diagnostics{diag.Errorf("Folder is not there", "%s is to be written into a folder, and %s is none. Nothing was written. Make that folder first (mkdir -p), or correct the name.", asks, filepath.Dir(name))})
 }
 
 // apart refuses to write lines over the plan that the same command saves, or carries out.
@@ -41,7 +41,7 @@ func (a *workspace) apart(lines, plan string) error {
 	if lines == "" || plan == "" || !sameFile(a.named(lines), a.named(plan)) {
 		return nil
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("File would be written over", "-json-into=%s names the file of the plan as well. Nothing was written. Give another name.", lines)}}
+	return failure(diag.Diagnostics{diag.Errorf("File would be written over", "-json-into=%s names the file of the plan as well. Nothing was written. Give another name.", lines)})
 }
 
 // regular refuses what is there and is no regular file. What is written gets its name
@@ -54,7 +54,7 @@ func regular(asks, path string) error {
 	case err == nil:
 		return nil // of what cannot be looked at, writing says why
 	case !isNone:
-		return &diagError{diag.Diagnostics{diag.Errorf("File cannot be written", "%s: %s. Nothing was written.", asks, safefile.Cause(err))}}
+		return failure(diag.Diagnostics{diag.Errorf("File cannot be written", "%s: %s. Nothing was written.", asks, safefile.Cause(err))})
 	}
 	mode := refused.Mode
 	if to, err := os.Stat(path); err == nil && !to.Mode().IsRegular() {
@@ -67,7 +67,7 @@ func regular(asks, path string) error {
 	case mode&fs.ModeSymlink != 0:
 		what, instead = "a symbolic link", "Name the file that it leads to, or another one."
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Not a file", "%s is %s. Nothing was written. %s", asks, what, instead)}}
+	return failure(diag.Diagnostics{diag.Errorf("Not a file", "%s is %s. Nothing was written. %s", asks, what, instead)})
 }
 
 // spared is spares of what asks for a file; folder is that of the configuration. By links
@@ -85,7 +85,7 @@ func spared(asks, path, folder string, p statefile.Paths) error {
 		if name != clean {
 			asks += " leads to " + name + ", which"
 		}
-		return &diagError{diag.Diagnostics{diag.Errorf("File would be written over", "%s %s. Nothing was written. Give another name.", asks, what)}}
+		return failure(diag.Diagnostics{diag.Errorf("File would be written over", "%s %s. Nothing was written. Give another name.", asks, what)})
 	}
 	return nil
 }

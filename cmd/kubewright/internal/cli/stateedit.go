@@ -53,8 +53,8 @@ func (s *session) there() error {
 }
 
 func noState(path string) error {
-	return &diagError{diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
-		"With -chdir or -state another one is read.", path)}}
+	return failure(diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
+		"With -chdir or -state another one is read.", path)})
 }
 
 // rewrite writes what the state has learned. The one before is kept as a backup.
@@ -82,7 +82,7 @@ func (s *session) save(ctx context.Context, st *state.State) error {
 func recordedTarget(st *state.State, text string) ([]state.Target, error) {
 	t, err := state.ParseTarget(text)
 	if err != nil {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Invalid address", "%s", sentence(err.Error()))}}
+		return nil, failure(diag.Diagnostics{diag.Errorf("Invalid address", "%s", sentence(err.Error()))})
 	}
 	all := known(&config.Config{}, st)
 	var out []state.Target
@@ -97,7 +97,7 @@ func recordedTarget(st *state.State, text string) ([]state.Target, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "The state has no %s.%s It has %s.", t, didYouMean("", text, names), listed(names))}}
+		return nil, failure(diag.Diagnostics{diag.Errorf("Not in the state", "The state has no %s.%s It has %s.", t, didYouMean("", text, names), listed(names))})
 	}
 	return out, nil
 }
@@ -150,15 +150,15 @@ func (s *session) moves(source, destination string) ([]state.Moved, error) {
 	to, err := state.ParseTarget(destination)
 	switch {
 	case err != nil:
-		return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "%v.", err)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf(summary, "%v.", err)})
 	case to.Type != block.Type:
-		return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "%s is of the kind %s and %s of the kind %s. What is moved keeps its kind.", block, block.Type, to, to.Type)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf(summary, "%s is of the kind %s and %s of the kind %s. What is moved keeps its kind.", block, block.Type, to, to.Type)})
 	case to == block:
-		return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "Source and destination are both %s.", to)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf(summary, "Source and destination are both %s.", to)})
 	case to.Type == state.TypeAddon && to.Name != block.Name:
-		return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "%s is an addon of another cluster. It is in the cluster where it is, and stays there.", to)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf(summary, "%s is an addon of another cluster. It is in the cluster where it is, and stays there.", to)})
 	case len(from) > 1 && to.Keyed:
-		return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "%s is %d nodes, and %s is one. Move them one by one, or all to another block as in node.%s.", block, len(from), to, to.Name)}}
+		return nil, failure(diag.Diagnostics{diag.Errorf(summary, "%s is %d nodes, and %s is one. Move them one by one, or all to another block as in node.%s.", block, len(from), to, to.Name)})
 	}
 	moves := []state.Moved{{From: block, To: to}}
 	if to.Type != state.TypeAddon {
@@ -170,7 +170,7 @@ func (s *session) moves(source, destination string) ([]state.Moved, error) {
 	have := known(&config.Config{}, s.recorded)
 	for _, m := range moves {
 		if slices.Contains(have, m.To) {
-			return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "The state has %s as well, so that %s cannot become it. If the two are one by now, forget one of them first with\n\n  kubewright state rm %s", m.To, m.From, state.ShellWord(m.To.String()))}}
+			return nil, failure(diag.Diagnostics{diag.Errorf(summary, "The state has %s as well, so that %s cannot become it. If the two are one by now, forget one of them first with\n\n  kubewright state rm %s", m.To, m.From, state.ShellWord(m.To.String()))})
 		}
 	}
 	return moves, nil
@@ -317,7 +317,7 @@ func (a *workspace) resealing(name, short, long string, refuse func(*config.Encr
 				return err
 			}
 			if d := refuse(settings.Encryption); d != nil {
-				return &diagError{diag.Diagnostics{d}}
+				return failure(diag.Diagnostics{d})
 			}
 			a.sealer = a.newCodec(settings.Encryption, true)
 			s, err := a.held(cmd.Context(), o, "state "+name)
@@ -359,8 +359,7 @@ func unreadable(refused []*statefile.Error) error {
 	for _, e := range refused {
 		files = append(files, fmt.Sprintf("  %s: %s", e.Path, e.Problem))
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Older states are as they were", "All else is written. These could not be read here:\n\n%s\n\n"+
-		"Run the same command again with the private keys that can read them beside the present one (-age-identity=FILE for each), or delete them if nobody needs them.", strings.Join(files, "\n"))}}
+	return failure(diag.Diagnostics{diag.Errorf("Older states are as they were", "All else is written. These could not be read here:\n\n%s\n\n"+
+		"Run the same command again with the private keys that can read them beside the present one (-age-identity=FILE for each), or delete them if nobody needs them.", strings.Join(files, "\n"))})
 }
 
-var _ state.Codec = (*encryption.Codec)(nil)

@@ -128,7 +128,7 @@ func (a *workspace) readPushed(ctx context.Context, file string) ([]byte, error)
 	}
 	b, err := safefile.ReadGiven(a.named(file), backend.MaxState)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &diagError{diag.Diagnostics{diag.Errorf("No such file", "%s is not there. A state is written to a file with kubewright state pull > FILE, and older ones are beside the state as *.backup.SERIAL.", file)}}
+		err = failure(diag.Diagnostics{diag.Errorf("No such file", "%s is not there. A state is written to a file with kubewright state pull > FILE, and older ones are beside the state as *.backup.SERIAL.", file)})
 	}
 	return b, err
 }
@@ -150,7 +150,7 @@ func (s *session) pushable(pushed *state.State, file string, force bool) (same b
 	}
 	const way = "Nothing was written. With -force it is pushed all the same, and the present state is kept as a backup."
 	refuse := func(format string, args ...any) error {
-		return &diagError{diag.Diagnostics{diag.Errorf("State is not pushed", format+" "+way, args...)}}
+		return failure(diag.Diagnostics{diag.Errorf("State is not pushed", format+" "+way, args...)})
 	}
 	switch {
 	case bytes.Equal(a, b) && !s.leftover:

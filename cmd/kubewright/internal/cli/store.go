@@ -57,8 +57,8 @@ func (s *session) writable(operation string) error {
 	if err != nil || !s.store.Local() || operation == pullOperation || info.Mode().Perm()&0o200 != 0 {
 		return nil
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("State is read-only", "%s is write-protected (mode %04o), so that its owner does not want it changed. Nothing was changed, neither there nor on any host. "+
-		"To have kubewright write it again:\n\n  chmod u+w %s", s.store.Place(), info.Mode().Perm(), state.ShellWord(s.store.Place()))}}
+	return failure(diag.Diagnostics{diag.Errorf("State is read-only", "%s is write-protected (mode %04o), so that its owner does not want it changed. Nothing was changed, neither there nor on any host. "+
+		"To have kubewright write it again:\n\n  chmod u+w %s", s.store.Place(), info.Mode().Perm(), state.ShellWord(s.store.Place()))})
 }
 
 // overtaken tells of a run that was cut short here and after which somebody else

@@ -85,7 +85,7 @@ type realWorld struct {
 	direct func(address string) bool
 }
 
-func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
+func (w *realWorld) Open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
 	if c.Type == "local" {
 		return local.New(w.becoming(w.operator.User, c)), nil
 	}
@@ -156,13 +156,13 @@ func (w *realWorld) path(p string) string {
 	return filepath.Join(w.folder, p)
 }
 
-func (w *realWorld) access() providers.Access { return realAccess{w.budget} }
-func (w *realWorld) issuer() providers.Issuer { return pki.New(pki.Options{}) }
-func (w *realWorld) clock() providers.Clock   { return wallClock{} }
-func (w *realWorld) save() error              { return nil }
-func (w *realWorld) beat() time.Duration      { return providers.LeaseBeat }
+func (w *realWorld) Access() providers.Access { return realAccess{w.budget} }
+func (w *realWorld) Issuer() providers.Issuer { return pki.New(pki.Options{}) }
+func (w *realWorld) Clock() providers.Clock   { return wallClock{} }
+func (w *realWorld) Save() error              { return nil }
+func (w *realWorld) Beat() time.Duration      { return providers.LeaseBeat }
 
-func (w *realWorld) remember(h providers.Host, asked []string, r *state.Report) providers.Host {
+func (w *realWorld) Remember(h providers.Host, asked []string, r *state.Report) providers.Host {
 	return withSecrets{h, asked, r.Secrets}
 }
 
@@ -216,19 +216,19 @@ func openSim(o hostOptions) (simWorld, error) {
 	return simWorld{w}, nil
 }
 
-func (w simWorld) open(_ context.Context, c config.Connection, address string) (providers.Host, error) {
+func (w simWorld) Open(_ context.Context, c config.Connection, address string) (providers.Host, error) {
 	if c.Host != "" {
 		address = c.Host
 	}
 	return w.Host(address), nil
 }
 
-func (w simWorld) access() providers.Access { return sim.Access{} }
-func (w simWorld) issuer() providers.Issuer { return sim.Issuer{} }
-func (w simWorld) clock() providers.Clock   { return w.Clock() }
-func (w simWorld) save() error              { return w.Save() }
+func (w simWorld) Access() providers.Access { return sim.Access{} }
+func (w simWorld) Issuer() providers.Issuer { return sim.Issuer{} }
+func (w simWorld) Clock() providers.Clock   { return w.Clock() }
+func (w simWorld) Save() error              { return w.Save() }
 
 // Time passes only where somebody waits, and a run that waits has shown a sign of life before.
-func (w simWorld) beat() time.Duration { return 0 }
+func (w simWorld) Beat() time.Duration { return 0 }
 
-func (w simWorld) remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
+func (w simWorld) Remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
