@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -220,13 +221,13 @@ func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, 
 }
 
 // answersYes has a command ask, and be told yes after something has happened.
-func answersYes(env *cli.Env, after func()) {
+func answersYes(env *console.Env, after func()) {
 	env.Stdin, env.Interactive = strings.NewReader("yes\n"), true
 	once(env, "Enter a value:", after)
 }
 
 // once does something when a command has printed a text.
-func once(env *cli.Env, text string, then func()) {
+func once(env *console.Env, text string, then func()) {
 	out := env.Stdout.(*watched)
 	out.at, out.then = text, then
 }

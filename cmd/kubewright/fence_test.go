@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -31,7 +32,7 @@ func newShared(t *testing.T) *shared {
 }
 
 // operator is somebody's command over the shared hosts.
-func (s *shared) operator(f folder, who string, args ...string) (*cli.Env, func() string) {
+func (s *shared) operator(f folder, who string, args ...string) (*console.Env, func() string) {
 	env, printed := f.env(args...)
 	env.Who = who
 	env.OpenWorld = func(string) (*sim.World, error) { return s.world, nil }
@@ -161,7 +162,7 @@ func TestFoundedAtOnce(t *testing.T) {
 
 // pausing is a command that holds still once it has printed a text, until it is ended.
 type pausing struct {
-	env         *cli.Env
+	env         *console.Env
 	said        func() string
 	begun, over chan struct{}
 	ended       chan int

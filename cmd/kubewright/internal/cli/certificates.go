@@ -6,15 +6,18 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
-func (a *workspace) certificatesCommand() *cobra.Command {
-	var o planOptions
+func certificatesCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "certificates", Short: "Show when the certificates and kubeconfigs on all hosts end", Args: takes(0, 0),
@@ -23,45 +26,37 @@ func (a *workspace) certificatesCommand() *cobra.Command {
 			"Nothing is changed. Those that are due are renewed by the next apply.",
 		Example: "  kubewright certificates\n  kubewright certificates -json | jq -r '.certificates[] | select(.due) | .path'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.quietStdout = true
-			return a.certificates(cmd.Context(), o, asJSON)
+			a.QuietStdout = true
+			return certificates(a, cmd.Context(), o, asJSON)
 		},
 	}
-	o.variableFlags(cmd.Flags())
+	variableFlags(&o, cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (a *workspace) certificates(ctx context.Context, o planOptions, asJSON bool) error {
-	s, err := a.open(ctx, o, "")
+func certificates(a *workspace.Workspace, ctx context.Context, o session.Options, asJSON bool) error {
+	s, err := session.Open(a, ctx, o, "")
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	s.fleet.ask(record.CertificateQueries(s.config, s.recorded))
-	v := s.look(ctx)
+	defer s.Close()
+	s.Hosts.Restrict(record.CertificateQueries(s.Config, s.Recorded))
+	v := s.Observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v.ObservedAt = s.fleet.world.Clock().Now()
+	v.ObservedAt = s.Hosts.World.Clock().Now()
 	list := record.Certificates(v)
 	if asJSON {
 		err = view.CertificatesJSON(a.Stdout, list)
 	} else {
-		err = view.Certificates(a.Stdout, list, a.options())
+		err = view.Certificates(a.Stdout, list, a.Options())
 	}
 	if err != nil || len(v.Unobserved) == 0 {
 		return err
 	}
-	return failure(notLookedAt(v.Unobserved))
-}
-
-// ask restricts a fleet to hosts with a query, and to these queries.
-func (f *fleet) ask(queries map[state.Target]state.Query) {
-	f.only(func(m *member) bool { _, ok := queries[m.target]; return ok })
-	for _, m := range f.members {
-		m.query = queries[m.target]
-	}
+	return console.Failure(notLookedAt(v.Unobserved))
 }
 
 // notLookedAt says of each host why it could not be looked at.

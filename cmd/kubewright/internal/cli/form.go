@@ -3,10 +3,10 @@ package cli
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 // explanation is the value of -explain: an address of the plan.
@@ -44,8 +44,8 @@ func (f *planForm) flag(cmd *cobra.Command) {
 }
 
 // fullFlag adds -full to a command.
-func (a *workspace) fullFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate ends")
+func fullFlag(a *workspace.Workspace, cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.Full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate ends")
 }
 
 // check refuses a form that does not exist, or one beside -json or -explain, and
