@@ -16,7 +16,7 @@ import (
 const module = "github.com/kubewright/kubewright/"
 
 // allowed is the diagram of imports: which packages of this module a package
-// may import. state ← config ← planner ← executor, providers ← cmd. Before
+// may import. state ← config ← planner ← executor, providers ← engine ← cmd. Before
 // changing a row to mend a build, ask whether the code lies in the right place.
 var allowed = map[string][]string{
 	"state":            {"state/cache"},
@@ -88,6 +88,18 @@ var allowed = map[string][]string{
 	"providers/bundle":            {"config", "config/artifacts", "state/safefile"},
 	"providers/bundle/bundletest": {"config/artifacts/artifactstest"},
 	"providers/hosttest":          {"state", "planner", "providers"},
+	// What commands and tests use alike, and the commands.
+	"engine":                            {"config", "engine/hosts", "planner", "planner/drain", "planner/etcd", "planner/executor", "planner/maintenance", "planner/ownership", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/record", "planner/topology", "providers", "state", "state/backend", "state/statefile"},
+	"engine/hosts":                      {"config", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/pipeline", "planner/rotation", "planner/topology", "planner/upgrade", "providers", "providers/budget", "providers/etcd", "providers/kube", "providers/local", "providers/pki", "providers/shell", "providers/sim", "providers/ssh", "state"},
+	"cmd/kubewright/internal/access":    {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/workspace", "config", "config/diag", "planner", "planner/phases/pki", "providers", "providers/pki", "state", "state/kubeconfig", "state/safefile"},
+	"cmd/kubewright/internal/adoption":  {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/adopt", "planner/pipeline", "planner/record", "providers", "state", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/apply":     {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config/diag", "engine", "planner", "planner/drift", "planner/executor", "planner/ownership", "planner/phases/objects", "planner/planfile", "planner/policy", "planner/record", "planner/topology", "state", "state/backend", "state/statefile"},
+	"cmd/kubewright/internal/cli":       {"cmd/kubewright/internal/access", "cmd/kubewright/internal/adoption", "cmd/kubewright/internal/apply", "cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config", "config/artifacts", "config/diag", "config/hclconfig", "engine", "engine/hosts", "planner", "planner/etcd", "planner/kubeadm", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/record", "planner/rotation", "planner/topology", "providers", "providers/bundle", "providers/sim", "providers/snapshots", "state", "state/backend", "state/encryption", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/console":   {"cmd/kubewright/internal/coredump", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view", "config", "config/diag", "engine", "planner", "planner/etcd", "planner/executor", "planner/pipeline", "providers", "providers/sim", "state", "state/backend", "state/statefile"},
+	"cmd/kubewright/internal/coredump":  {},
+	"cmd/kubewright/internal/logged":    {"cmd/kubewright/internal/view", "planner", "planner/executor", "providers", "state", "state/backend"},
+	"cmd/kubewright/internal/session":   {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/executor", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/policy", "planner/record", "planner/rotation", "planner/topology", "providers", "state", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/workspace": {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view", "config", "config/artifacts", "config/diag", "config/hclconfig", "planner/kubeadm", "planner/pipeline", "planner/planfile", "state", "state/backend", "state/backend/http", "state/backend/kubernetes", "state/backend/pg", "state/backend/s3", "state/encryption", "state/safefile", "state/statefile"},
 }
 
 // forbidden are imports from outside that stop at one place.

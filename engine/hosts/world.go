@@ -232,9 +232,9 @@ func (w simWorld) Access() providers.Access { return sim.Access{} }
 
 func (w simWorld) Issuer() providers.Issuer { return sim.Issuer{} }
 
-func (w simWorld) Clock() providers.Clock { return w.Clock() }
+func (w simWorld) Clock() providers.Clock { return w.World.Clock() }
 
-func (w simWorld) Save() error { return w.Save() }
+func (w simWorld) Save() error { return w.World.Save() }
 
 // Time passes only where somebody waits, and a run that waits has shown a sign of life before.
 func (w simWorld) Beat() time.Duration { return 0 }

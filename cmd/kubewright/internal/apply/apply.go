@@ -247,7 +247,7 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 	plan := *s.Result.Plan
 	plan.Lineage = st.Lineage
 	still := run.Fences.Beat(ctx)
-	outcome, runErr := executor.Execute(ctx, &plan, run, engine.Journal{journal}, executor.Options{
+	outcome, runErr := executor.Execute(ctx, &plan, run, engine.Journal{Journal: journal}, executor.Options{
 		ID: s.RunID, Token: ownership.NextRun(s.Observed), Who: s.Who, PlanDigest: by.digestOf(s.Result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: ownership.Settled(s.Observed, s.Result.Plan),
 		Parallelism: s.Opts.Parallelism, OnError: s.Opts.OnError.Meaning(),
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.Hosts.World.Clock().Busy,

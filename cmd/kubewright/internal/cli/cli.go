@@ -1,3 +1,7 @@
+// Package cli is the command line: one file per command, flags into options, help and
+// completion. A run is seven verbs in a row, in apply.CarryOut: load, observe, plan, show,
+// confirm, execute, record; what they work on is a session.Session. What a user sees is
+// printed by package view.
 package cli
 
 import (
@@ -23,7 +27,7 @@ func Main(env *console.Env) int {
 	cmd := root(a)
 	cmd.SetArgs(oneDash(env.Args))
 	cmd.SetIn(env.Stdin)
-	cmd.SetOut(console.QuietOutput{stdout})
+	cmd.SetOut(console.QuietOutput{Output: stdout})
 	cmd.SetErr(env.Stderr)
 	if args, dashes, ok := completion(env.Args); ok {
 		cmd.SetArgs(args)

@@ -32,7 +32,7 @@ func (a *Workspace) OpenInto(path string) error {
 	if err != nil {
 		return fmt.Errorf("-json-into=%s: %w", path, console.WithoutPath(err))
 	}
-	a.Into = &console.LinesFile{f, view.NewJSONLines(f, a.Now)}
+	a.Into = &console.LinesFile{File: f, Lines: view.NewJSONLines(f, a.Now)}
 	a.Into.Lines.Version(console.Version)
 	return nil
 }
