@@ -22,7 +22,7 @@ type acceptance struct {
 }
 
 // accept prints how to keep what was changed outside.
-func (p *page) accept(c planner.Change) {
+func (p planPrinter) accept(c planner.Change) {
 	a, where := accepting(c), blockOf(c)
 	offer := func(sentence string, lines []string) {
 		p.line("    ", wrap(sentence, p.width-4, "    "))

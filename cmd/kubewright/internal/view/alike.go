@@ -33,7 +33,7 @@ func newMemory() *memory {
 // place returns the node on which the same item was shown with the same content, or
 // remembers the item as first shown on this one.
 func (m *memory) place(r resource, own func(string) string, ph, it entry) (string, bool) {
-	text := newPage(Options{Width: 1 << 20})
+	text := changePrinter{newPage(Options{Width: endless})}
 	text.print([]entry{plainEntry(it)}, 0)
 	shape := sha256.Sum256([]byte(ph.head + "\n" + own(text.String()+strings.Join(contents(it), "\n"))))
 	where, ok := m.where[shape]
@@ -45,7 +45,7 @@ func (m *memory) place(r resource, own func(string) string, ph, it entry) (strin
 
 // compared returns a new item with what its content differs in from that of the first
 // one of its name, if another node has one.
-func (m *memory) compared(p *page, r resource, own func(string) string, ph, it entry) entry {
+func (m *memory) compared(p changePrinter, r resource, own func(string) string, ph, it entry) entry {
 	if it.of == nil {
 		return it
 	}

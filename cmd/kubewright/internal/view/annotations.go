@@ -3,6 +3,7 @@ package view
 import (
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -56,7 +57,7 @@ func annotations(w io.Writer, plan *planner.Plan, o Options) error {
 			for _, a := range of[room-1:] {
 				lines += len(a.lines)
 			}
-			left.lines = []string{"GitHub shows " + itoa(maxAnnotations) + " of a kind. " + plural(lines, "line") + " left out; kubewright show prints all of the plan."}
+			left.lines = []string{"GitHub shows " + strconv.Itoa(maxAnnotations) + " of a kind. " + plural(lines, "line") + " left out; kubewright show prints all of the plan."}
 			of = append(of[:room-1:room-1], left)
 		}
 		for _, a := range of {
@@ -208,14 +209,14 @@ func (a *annotation) command() string {
 	case n == 1:
 		title = a.of[0] + " " + title
 	case n > 1:
-		title = a.of[0] + " and " + itoa(n-1) + " more: " + title
+		title = a.of[0] + " and " + strconv.Itoa(n-1) + " more: " + title
 	}
 	if a.title == "changes" {
 		title = a.origin.String() + " changes " + strings.TrimSuffix(strings.TrimSuffix(title, "changes"), ": ")
 	}
 	b.WriteString("::" + a.level + " title=" + commandProperty(strings.TrimSpace(title)))
 	if a.origin.File != "" {
-		b.WriteString(",file=" + commandProperty(a.origin.File) + ",line=" + itoa(a.origin.Line))
+		b.WriteString(",file=" + commandProperty(a.origin.File) + ",line=" + strconv.Itoa(a.origin.Line))
 	}
 	b.WriteString("::")
 	size := 0

@@ -2,10 +2,8 @@ package view
 
 import (
 	"io"
-	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 )
@@ -18,13 +16,13 @@ func Certificates(w io.Writer, list []pki.HeldCertificate, o Options) error {
 		p.line("No host holds a certificate.")
 		return p.flush(w)
 	}
-	rows := [][]string{{"HOST", "CERTIFICATE", "SUBJECT", "CA", "EXPIRES", "LEFT", "RENEWAL"}}
+	rows := table{{"HOST", "CERTIFICATE", "SUBJECT", "CA", "EXPIRES", "LEFT", "RENEWAL"}}
 	for _, c := range list {
 		rows = append(rows, certificateRow(c))
 	}
-	columns := fitting(rows, o.Width)
+	columns := rows.fitting(o.Width, dispensable)
 	for i, row := range rows {
-		text := tableLine(rows, columns, row)
+		text := rows.line(row, columns)
 		switch {
 		case i == 0:
 			text = p.bold(text)
@@ -89,47 +87,6 @@ func renewal(c pki.HeldCertificate) string {
 // dispensable are the columns that a narrow terminal has no room for, the first
 // to go first: subject, CA, who renews.
 var dispensable = []int{2, 3, 6}
-
-// fitting returns the columns that fit into the width; 0 is room for all.
-func fitting(rows [][]string, width int) []int {
-	gone := 0
-	for {
-		var columns []int
-		total := -len(columnGap)
-		for i := range rows[0] {
-			hidden := false
-			for _, d := range dispensable[:gone] {
-				hidden = hidden || d == i
-			}
-			if !hidden {
-				columns = append(columns, i)
-				total += len(columnGap) + columnWidth(rows, i)
-			}
-		}
-		if width <= 0 || total <= width || gone == len(dispensable) {
-			return columns
-		}
-		gone++
-	}
-}
-
-const columnGap = "  "
-
-func columnWidth(rows [][]string, i int) int {
-	width := 0
-	for _, row := range rows {
-		width = max(width, ansi.StringWidth(row[i]))
-	}
-	return width
-}
-
-func tableLine(rows [][]string, columns []int, row []string) string {
-	var cells []string
-	for _, i := range columns {
-		cells = append(cells, fill(row[i], columnWidth(rows, i)))
-	}
-	return strings.TrimRight(strings.Join(cells, columnGap), " ")
-}
 
 // certificateJSON is a certificate for programs.
 type certificateJSON struct {

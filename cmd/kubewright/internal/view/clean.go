@@ -88,5 +88,3 @@ func isClean(s string) bool {
 	}
 	return true
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

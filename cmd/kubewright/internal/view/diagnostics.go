@@ -2,11 +2,11 @@ package view
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/config/diag"
 )
 
@@ -88,9 +88,9 @@ func (p *page) compactWarnings(list diag.Diagnostics) {
 		}
 		more := ""
 		if times[summary] > 1 {
-			more = " (and " + itoa(times[summary]-1) + " more)"
+			more = " (and " + strconv.Itoa(times[summary]-1) + " more)"
 		}
-		p.line("  on ", Clean(d.Subject.File), " line ", itoa(d.Subject.Line), more)
+		p.line("  on ", Clean(d.Subject.File), " line ", strconv.Itoa(d.Subject.Line), more)
 	}
 	p.line()
 }
@@ -101,10 +101,7 @@ func (p *page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more i
 	if d.Severity == diag.Warning {
 		rule, title = p.yellow, p.bold(p.yellow("Warning: "))
 	}
-	left, width := "", p.width
-	if p.color {
-		left, width = rule("│")+" ", p.width-2
-	}
+	width := p.framedWidth()
 	body := strings.Split(title+p.bold(wrap(Clean(d.Summary), width, "")), "\n")
 	if more := p.finding(d, source, width, rule); len(more) > 0 {
 		body = append(append(body, ""), more...)
@@ -112,15 +109,8 @@ func (p *page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more i
 	if more > 0 {
 		body = append(body, "", "(and "+plural(more, "more similar warning")+" elsewhere)")
 	}
-	if p.color {
-		p.line(rule("╷"))
-	}
-	for _, line := range body {
-		p.line(strings.TrimRight(left+line, " "))
-	}
-	if p.color {
-		p.line(rule("╵"))
-	} else {
+	p.framed(rule, body)
+	if !p.color {
 		p.line()
 	}
 }
@@ -152,7 +142,7 @@ func (p *page) excerpt(d *diag.Diagnostic, source func(string) []byte, rule func
 	s := d.Excerpt(source)
 	var where string
 	if d.Subject.File != "" {
-		where = "  on " + Clean(d.Subject.File) + " line " + itoa(d.Subject.Line)
+		where = "  on " + Clean(d.Subject.File) + " line " + strconv.Itoa(d.Subject.Line)
 	}
 	if s == nil {
 		if where == "" {
@@ -182,12 +172,12 @@ func (p *page) code(s *diag.Snippet, rule func(string) string) []string {
 	var out []string
 	offset := 0
 	lines := strings.Split(s.Code, "\n")
-	last := itoa(s.StartLine + min(len(lines), maxExcerpt) - 1)
+	last := strconv.Itoa(s.StartLine + min(len(lines), maxExcerpt) - 1)
 	for i, line := range lines {
 		if i == maxExcerpt {
 			return append(out, "  "+strings.Repeat(" ", len(last))+"  …")
 		}
-		number := itoa(s.StartLine + i)
+		number := strconv.Itoa(s.StartLine + i)
 		head := "  " + strings.Repeat(" ", len(last)-len(number)) + number + ": "
 		from, to := s.HighlightStart-offset, s.HighlightEnd-offset
 		offset += len(line) + 1

@@ -1,14 +1,12 @@
 package view
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -17,7 +15,7 @@ import (
 const contextLines = 3
 
 // textDiff shows two texts of several lines as one, line by line.
-func (p *page) textDiff(e *entry, before, after state.Value) {
+func (p changePrinter) textDiff(e *entry, before, after state.Value) {
 	was, is := textLines(before), textLines(after)
 	e.tail = delimiter(was, is)
 	e.text = "<<-" + e.tail
@@ -27,36 +25,11 @@ func (p *page) textDiff(e *entry, before, after state.Value) {
 	}
 }
 
-// delimiter returns what ends a text of these lines: no line of it looks like that, so
-// that none of a text stands outside of it.
-func delimiter(texts ...[]string) string {
-	taken := map[string]bool{}
-	for _, line := range slices.Concat(texts...) {
-		taken[strings.Trim(line, " \t+-~")] = true
-	}
-	end := "EOT"
-	for i := 1; taken[end]; i++ {
-		end = fmt.Sprintf("EOT_%d", i)
-	}
-	return end
-}
-
-// textLines splits text into clean lines; what is no text is one line.
-func textLines(v state.Value) []string {
-	if v.Kind() != state.KindString {
-		return []string{inline(v)}
-	}
-	if v.AsString() == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n")
-}
-
 // listDiff shows two lists: by the names of their elements where all have one, on one
 // line when both are short and one line of the configuration wants what is new, else by
 // element. Where only what is sensitive differs
 // there is nothing else to say.
-func (p *page) listDiff(e *entry, before, after state.Value, notes map[string]string) {
+func (p changePrinter) listDiff(e *entry, before, after state.Value, notes map[string]string) {
 	if inline(before) == inline(after) && after.HasSensitive() {
 		e.text = sensitiveValue
 		return
@@ -75,7 +48,7 @@ func (p *page) listDiff(e *entry, before, after state.Value, notes map[string]st
 }
 
 // noteElements puts the line that wants an element behind each one that is new.
-func (p *page) noteElements(e *entry, list state.Value, notes map[string]string) {
+func (p changePrinter) noteElements(e *entry, list state.Value, notes map[string]string) {
 	if notes == nil {
 		return
 	}
@@ -104,7 +77,7 @@ func (p *page) noteElements(e *entry, list state.Value, notes map[string]string)
 
 // mapDiff is a map of which keys come, go or change: two that are short side by
 // side, of others what changes.
-func (p *page) mapDiff(e *entry, before, after state.Value) {
+func (p changePrinter) mapDiff(e *entry, before, after state.Value) {
 	short := inline(before) + p.yellow(" -> ") + inline(after)
 	if ansi.StringWidth(short) <= shortList {
 		e.text = short
@@ -116,7 +89,7 @@ func (p *page) mapDiff(e *entry, before, after state.Value) {
 }
 
 // keyedDiff makes a block of what differs of two values that have these keys.
-func (p *page) keyedDiff(e *entry, keys []string, was, is map[string]state.Value, notes map[string]string) {
+func (p changePrinter) keyedDiff(e *entry, keys []string, was, is map[string]state.Value, notes map[string]string) {
 	e.block = true
 	same := 0
 	for _, k := range keys {
@@ -136,7 +109,7 @@ func (p *page) keyedDiff(e *entry, keys []string, was, is map[string]state.Value
 // namedDiff shows two lists whose elements go by their names, as clusters of a
 // kubeconfig and arguments do, as a block of those that differ. In which order they
 // stand means something: lists in which it changes are not shown so.
-func (p *page) namedDiff(e *entry, before, after state.Value, notes map[string]string) bool {
+func (p changePrinter) namedDiff(e *entry, before, after state.Value, notes map[string]string) bool {
 	had, was := named(before)
 	names, is := named(after)
 	if was == nil || is == nil {
@@ -226,7 +199,7 @@ func elements(v state.Value) []string {
 }
 
 // diffLines compares line by line and counts what is unchanged and far away.
-func (p *page) diffLines(before, after []string, what string) []bodyLine {
+func (p changePrinter) diffLines(before, after []string, what string) []bodyLine {
 	a, b := joinLines(before), joinLines(after)
 	u, err := udiff.ToUnifiedDiff("", "", a, udiff.Lines(a, b), contextLines)
 	if err != nil || len(u.Hunks) == 0 {
@@ -254,7 +227,7 @@ func (p *page) diffLines(before, after []string, what string) []bodyLine {
 	return p.hidden(out, len(before)+1-line, what)
 }
 
-func (p *page) hidden(out []bodyLine, n int, what string) []bodyLine {
+func (p changePrinter) hidden(out []bodyLine, n int, what string) []bodyLine {
 	if n <= 0 {
 		return out
 	}

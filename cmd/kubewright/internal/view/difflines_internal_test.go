@@ -24,7 +24,7 @@ func TestDelimiter(t *testing.T) {
 	if shown := hcl(text, ""); !strings.HasPrefix(shown, "<<-EOT_1\n") || !strings.HasSuffix(shown, "\nEOT_1") {
 		t.Errorf("shown as\n%s", shown)
 	}
-	p := &page{}
+	p := changePrinter{&page{}}
 	var e entry
 	p.textDiff(&e, state.String("a\nb\n"), text)
 	if one := p.oneSided(entry{sym: added, key: "text"}, text, nil, ""); e.text != "<<-EOT_1" || e.tail != "EOT_1" || one.text != "<<-EOT_1" || one.tail != "EOT_1" {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
@@ -143,7 +143,7 @@ func stepBoxes(r *review, vs []*vertex, anchors map[state.Address]string) []box 
 	}
 	out := make([]box, len(vs))
 	for i, s := range r.Steps {
-		name := phaseName(phase{id: s.ID})
+		name := phaseName(s.ID)
 		title := stepName(s.ID)
 		if took := estimated(spans[s.ID]); took != "" {
 			title += ", about " + took
@@ -164,7 +164,7 @@ func groupBoxes(vs []*vertex) []box {
 	for i, v := range vs {
 		label := v.name
 		if n := len(v.targets); n > 1 {
-			label += " ×" + itoa(n)
+			label += " ×" + strconv.Itoa(n)
 		}
 		out[i] = box{label: label, title: label, column: v.depth}
 	}
@@ -182,7 +182,7 @@ func draw(boxes []box, edges []arrow) *drawing {
 		if rows[b.lane] == 0 {
 			lanes = append(lanes, b.lane)
 		}
-		cell := b.lane + "\n" + itoa(b.column)
+		cell := b.lane + "\n" + strconv.Itoa(b.column)
 		b.stack = used[cell]
 		used[cell]++
 		rows[b.lane] = max(rows[b.lane], used[cell])

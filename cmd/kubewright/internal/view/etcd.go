@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -56,7 +54,7 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o O
 	if held { // without a quorum whose data is newest matters more
 		last = "REVISION"
 	}
-	rows := [][]string{{"MEMBER", "ID", "ROLE", "STATE", "VERSION", "DATABASE", last, "ALARMS"}}
+	rows := table{{"MEMBER", "ID", "ROLE", "STATE", "VERSION", "DATABASE", last, "ALARMS"}}
 	members = slices.SortedStableFunc(slices.Values(members), func(a, b state.EtcdMember) int { return strings.Compare(a.Name, b.Name) })
 	for _, m := range members {
 		figure := sizeOrDash(m.DBInUse)
@@ -68,7 +66,7 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o O
 			sizeOrDash(m.DBSize), figure, orDash(Clean(strings.Join(m.Alarms, ", "))),
 		})
 	}
-	p.table(rows)
+	p.table(rows, "")
 	if text := planner.Alarmed(members); text != "" {
 		p.line()
 		p.prose(p.bold(p.yellow("Warning: ")) + strings.ToUpper(text[:1]) + Clean(text[1:]))
@@ -83,23 +81,6 @@ func EtcdStatusJSON(w io.Writer, cluster, id string, members []state.EtcdMember)
 		EtcdID  string             `json:"etcd_cluster_id"`
 		Members []state.EtcdMember `json:"members"`
 	}{cluster, id, members})
-}
-
-// table prints columns under one another, two blanks apart.
-func (p *page) table(rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
-	for _, row := range rows {
-		var b strings.Builder
-		for i, cell := range row {
-			b.WriteString(fill(cell, widths[i]) + "  ")
-		}
-		p.line(strings.TrimRight(b.String(), " "))
-	}
 }
 
 func quorumOf(members []state.EtcdMember) string {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -193,7 +194,7 @@ func (e explainer) step(p reviewedPhase) {
 		e.other("waits for ", need)
 	}
 	for _, limit := range p.step.Limits {
-		e.line("  takes turns under ", Clean(limit), " (", itoa(max(1, e.review.Limits[limit])), " at once)")
+		e.line("  takes turns under ", Clean(limit), " (", strconv.Itoa(max(1, e.review.Limits[limit])), " at once)")
 	}
 	for _, gate := range p.step.Gates {
 		e.line("  only if, right before it, ", gateText(gate))
@@ -204,7 +205,7 @@ func (e explainer) step(p reviewedPhase) {
 		}
 	}
 	for i, op := range p.step.Operations {
-		e.line("  ", pad2(i+1), ". ", Clean(op.Summary()))
+		e.line("  ", fmt.Sprintf("%2d", i+1), ". ", Clean(op.Summary()))
 	}
 	e.line()
 }
@@ -238,7 +239,7 @@ func (e explainer) place(id state.Address) string {
 	text := ""
 	for i, s := range e.review.Steps {
 		if s.ID == id {
-			text = itoa(i+1) + " of " + itoa(len(e.review.Steps))
+			text = strconv.Itoa(i+1) + " of " + strconv.Itoa(len(e.review.Steps))
 		}
 	}
 	if tells(e.review.timeline) && slices.ContainsFunc(e.review.timeline.Critical, func(s executor.Span) bool { return s.Step == id }) {
@@ -280,7 +281,7 @@ func notInPlan(plan *planner.Plan, at state.Address) error {
 	if near := nearby(plan, at); len(near) > 0 {
 		text += ". Of what the plan changes there are:\n\n  " + strings.Join(near[:min(len(near), maxNear)], "\n  ")
 		if left := len(near) - maxNear; left > 0 {
-			text += "\n  and " + itoa(left) + " more"
+			text += "\n  and " + strconv.Itoa(left) + " more"
 		}
 	}
 	return fmt.Errorf("%s", text)

@@ -8,14 +8,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
+// blockPrinter prints resources as blocks.
+type blockPrinter struct{ changePrinter }
+
 // blocks prints the resources, each once: nodes whose blocks are the same up to
 // their own names and addresses follow the first of them in a sentence.
-func (p *page) blocks(resources []resource) {
+func (p blockPrinter) blocks(resources []resource) {
 	nodes, mirrors := split(resources, p.full)
 	groups := p.fold(nodes)
 	last := lastNode(groups)
@@ -44,7 +46,7 @@ func (p *page) blocks(resources []resource) {
 // elide takes out of a new node what is the same on a node printed before, up to names
 // and addresses, and says where to look. A new item that is not the same shows what it
 // differs in.
-func (p *page) elide(r resource, seen *memory) resource {
+func (p blockPrinter) elide(r resource, seen *memory) resource {
 	if r.Target.Type != state.TypeNode || p.full {
 		return r
 	}
@@ -68,7 +70,7 @@ func (p *page) elide(r resource, seen *memory) resource {
 		}
 		kids := make([]entry, len(ph.kids))
 		for i, it := range ph.kids {
-			kids[i] = seen.compared(p, r, own, ph, it)
+			kids[i] = seen.compared(p.changePrinter, r, own, ph, it)
 		}
 		ph.kids = kids
 		kept = append(kept, ph)
@@ -86,13 +88,13 @@ func asOn(what, first string) entry {
 
 // split separates the items of a phase that are new from those that were shown on
 // another node with the same content, and remembers the new ones.
-func (p *page) split(r resource, own func(string) string, ph entry, seen *memory) (rest []entry, gone tallyOf) {
+func (p blockPrinter) split(r resource, own func(string) string, ph entry, seen *memory) (rest []entry, gone tallyOf) {
 	for _, it := range ph.kids {
 		if where, ok := seen.place(r, own, ph, it); ok {
 			gone.add(where, it.head)
 			continue
 		}
-		rest = append(rest, seen.compared(p, r, own, ph, it))
+		rest = append(rest, seen.compared(p.changePrinter, r, own, ph, it))
 	}
 	return rest, gone
 }
@@ -154,7 +156,7 @@ func lastNode(groups [][]resource) int {
 
 // others names folded nodes shortly: a replacement or an unusual reason shows
 // in the comment lines, which are the same for all.
-func (p *page) others(rs []resource) []string {
+func (p blockPrinter) others(rs []resource) []string {
 	out := make([]string, len(rs))
 	for i, r := range rs {
 		out[i] = r.names.title
@@ -163,7 +165,7 @@ func (p *page) others(rs []resource) []string {
 }
 
 // fold groups resources that look the same, in the order of their first.
-func (p *page) fold(resources []resource) [][]resource {
+func (p blockPrinter) fold(resources []resource) [][]resource {
 	var groups [][]resource
 	place := map[string]int{}
 	var all []string
@@ -189,8 +191,8 @@ func (p *page) fold(resources []resource) [][]resource {
 // shape returns the resource's text with its own names and addresses taken out. In
 // comments (what stays up meanwhile, what comes next) the names of other nodes
 // are taken out too; in values they count.
-func (p *page) shape(r resource, other words) string {
-	text := newPage(Options{Width: 1 << 20})
+func (p blockPrinter) shape(r resource, other words) string {
+	text := changePrinter{newPage(Options{Width: endless})}
 	for _, c := range r.comments {
 		text.line("# ", ansi.Strip(c))
 	}
@@ -217,7 +219,7 @@ func plainEntry(e entry) entry {
 	}
 	body := make([]bodyLine, len(e.body))
 	for i, l := range e.body {
-		body[i] = bodyLine{l.sym, ansi.Strip(l.text)}
+		body[i] = bodyLine{sym: l.sym, text: ansi.Strip(l.text)}
 	}
 	e.kids, e.body = kids, body
 	return e
@@ -377,6 +379,3 @@ func (w words) at(text string) int {
 func wordRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }
-
-// list joins names with commas.
-func list(names []string) string { return strings.Join(names, ", ") }

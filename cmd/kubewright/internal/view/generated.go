@@ -25,21 +25,22 @@ func (u *Unsaid) Add(other Unsaid) {
 func Generated(w io.Writer, file string, not Unsaid, o Options) error {
 	p := newPage(o)
 	p.line()
-	p.line(p.dim(strings.Repeat("─", p.width-1)))
+	p.rule()
 	p.line()
 	p.prose("Written " + Clean(file) + ", the configuration of what is imported. Read it, and change what you want otherwise, before you apply: the next plan uses it.")
-	p.unsaid(not)
+	printUnsaid(p, not)
 	return p.flush(w)
 }
 
 // Imported says what is not in the configuration that was written.
 func Imported(w io.Writer, not Unsaid, o Options) error {
 	p := newPage(o)
-	p.unsaid(not)
+	printUnsaid(p, not)
 	return p.flush(w)
 }
 
-func (p *page) unsaid(not Unsaid) {
+// printUnsaid prints it, and what to do about it.
+func printUnsaid(p *page, not Unsaid) {
 	if len(not.Keyless) > 0 {
 		var names []string
 		for _, ca := range not.Keyless {

@@ -93,11 +93,11 @@ func dot(w io.Writer, plan *planner.Plan) error {
 	p.line(`  node [shape = "box", style = "rounded"]`)
 	targets, steps := byTarget(plan)
 	for i, t := range targets {
-		p.line("  subgraph cluster_", itoa(i), " {")
+		p.line("  subgraph cluster_", strconv.Itoa(i), " {")
 		p.line("    label = ", strconv.Quote(Clean(t.String())))
 		for _, n := range steps[t] {
 			s := plan.Steps[n]
-			p.line("    ", strconv.Quote(Clean(s.ID.String())), " [label = ", strconv.Quote(symbolText(s.Action)+phaseName(phase{id: s.ID})), "]")
+			p.line("    ", strconv.Quote(Clean(s.ID.String())), " [label = ", strconv.Quote(symbolText(s.Action)+phaseName(s.ID)), "]")
 		}
 		p.line("  }")
 	}
@@ -126,10 +126,10 @@ func mermaid(w io.Writer, plan *planner.Plan) error {
 	p.line("flowchart LR")
 	targets, steps := byTarget(plan)
 	for i, t := range targets {
-		p.line("  subgraph t", itoa(i), "[", mermaidText(t.String()), "]")
+		p.line("  subgraph t", strconv.Itoa(i), "[", mermaidText(t.String()), "]")
 		for _, n := range steps[t] {
 			s := plan.Steps[n]
-			p.line("    s", itoa(n), "[", mermaidText(symbolText(s.Action)+phaseName(phase{id: s.ID})), "]")
+			p.line("    s", strconv.Itoa(n), "[", mermaidText(symbolText(s.Action)+phaseName(s.ID)), "]")
 		}
 		p.line("  end")
 	}
@@ -138,7 +138,7 @@ func mermaid(w io.Writer, plan *planner.Plan) error {
 		if e.limit != "" {
 			arrow = " -.-> "
 		}
-		p.line("  s", itoa(e.from), arrow, "s", itoa(e.to))
+		p.line("  s", strconv.Itoa(e.from), arrow, "s", strconv.Itoa(e.to))
 	}
 	return p.flush(w)
 }
@@ -165,7 +165,7 @@ type graphEdge struct {
 func graphJSON(w io.Writer, plan *planner.Plan) error {
 	nodes, edges := []graphNode{}, []graphEdge{}
 	for _, s := range plan.Steps {
-		nodes = append(nodes, graphNode{s.ID.String(), s.Target.String(), phaseName(phase{id: s.ID}), s.Action, s.Impact})
+		nodes = append(nodes, graphNode{s.ID.String(), s.Target.String(), phaseName(s.ID), s.Action, s.Impact})
 	}
 	for _, e := range edgesOf(plan) {
 		edges = append(edges, graphEdge{plan.Steps[e.from].ID.String(), plan.Steps[e.to].ID.String(), e.limit})

@@ -7,10 +7,10 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -158,7 +158,7 @@ func (d *pageData) draw(r *review, anchors map[state.Address]string) {
 func anchorsOf(plan *planner.Plan) map[state.Address]string {
 	out := map[state.Address]string{}
 	for i, s := range plan.Steps {
-		out[s.ID] = "s" + itoa(i)
+		out[s.ID] = "s" + strconv.Itoa(i)
 	}
 	return out
 }
@@ -177,7 +177,7 @@ func (d *pageData) resource(x reviewed, anchors map[state.Address]string) pageRe
 
 func (d *pageData) phase(p reviewedPhase, anchors map[state.Address]string) pagePhase {
 	out := pagePhase{
-		Address: Clean(p.id.String()), Anchor: anchors[p.id], Name: phaseName(p.phase), Action: string(p.action),
+		Address: Clean(p.id.String()), Anchor: anchors[p.id], Name: phaseName(p.id), Action: string(p.action),
 		Symbol: strings.TrimSpace(string(symbolOf(p.action))), Says: p.says, Estimate: estimated(p.span),
 	}
 	for _, it := range p.items {
@@ -202,14 +202,6 @@ func (d *pageData) phase(p reviewedPhase, anchors map[state.Address]string) page
 		out.Gates = append(out.Gates, gateText(g))
 	}
 	return out
-}
-
-// estimated returns how long a step takes, where that is known and worth a word.
-func estimated(s executor.Span) string {
-	if !s.Known || s.Seconds < 0.1 {
-		return ""
-	}
-	return duration(ofSeconds(s.Seconds))
 }
 
 func pageItemOf(it reviewedItem) pageItem {

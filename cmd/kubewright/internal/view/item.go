@@ -80,7 +80,7 @@ func madeBy(step *planner.Step) map[string]item {
 
 // item returns one changed thing: a block with its attributes, or one line with
 // those that tell most.
-func (p *page) item(it item, attributes bool) entry {
+func (p changePrinter) item(it item, attributes bool) entry {
 	e := entry{sym: symbolOf(it.Action), head: it.head()}
 	if text := ending(it.Shown); it.renews() && text != "" {
 		e.text = gap + text
@@ -206,19 +206,6 @@ func held(v state.Value) string {
 		return "held"
 	}
 	return ""
-}
-
-func brackets(parts []string) string {
-	var kept []string
-	for _, part := range parts {
-		if part != "" {
-			kept = append(kept, part)
-		}
-	}
-	if len(kept) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(kept, ", ") + ")"
 }
 
 // values puts the attributes of a new item together again.

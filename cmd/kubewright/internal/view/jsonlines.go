@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -112,7 +113,7 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 	j.summary("plan", plan, "Plan: "+planned(plan))
 	if n := len(changedOutputs(o.Recorded.Outputs, plan.Outputs)); n > 0 {
 		outputs := outputsJSON(plan.Outputs)
-		j.emit(j.now(), "info", "outputs", "Changes to Outputs: "+itoa(n), record{"outputs": outputs})
+		j.emit(j.now(), "info", "outputs", "Changes to Outputs: "+strconv.Itoa(n), record{"outputs": outputs})
 	}
 	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": document})
 	return j.Close()
@@ -133,7 +134,7 @@ func (j *JSONLines) Complete(plan *planner.Plan, outcome *executor.Outcome) erro
 		j.timing(plan, outcome)
 	}
 	if len(plan.Outputs) > 0 {
-		j.emit(j.now(), "info", "outputs", "Outputs: "+itoa(len(plan.Outputs)), record{"outputs": outputsJSON(plan.Outputs)})
+		j.emit(j.now(), "info", "outputs", "Outputs: "+strconv.Itoa(len(plan.Outputs)), record{"outputs": outputsJSON(plan.Outputs)})
 	}
 	return j.Close()
 }

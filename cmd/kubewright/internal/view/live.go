@@ -3,12 +3,12 @@ package view
 import (
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
@@ -23,7 +23,7 @@ import (
 type LiveProgress struct {
 	mu sync.Mutex
 	tally
-	style
+	style         style
 	folds         settled
 	w             io.Writer
 	width, height int
@@ -47,7 +47,7 @@ const redraw = 100 * time.Millisecond
 // NewLiveProgress makes a display for a terminal of the options' width and
 // height. With Options.Size it follows changes, and Resize tells of them.
 func NewLiveProgress(w io.Writer, o Options) *LiveProgress {
-	p := &LiveProgress{w: w, style: style{o.Color}, width: o.Width, height: o.Height, estimate: o.Estimate, expected: o.Expected, size: o.Size}
+	p := &LiveProgress{w: w, style: style{color: o.Color}, width: o.Width, height: o.Height, estimate: o.Estimate, expected: o.Expected, size: o.Size}
 	p.folds.steps = o.Steps
 	if p.width <= 0 {
 		p.width = defaultWidth
@@ -148,15 +148,15 @@ func (p *LiveProgress) block() []string {
 	for i, r := range shown {
 		line := "  " + fill(names[i], wide) + "  " + times[i]
 		if doing := len("    ") + max(wide, ansi.StringWidth(names[i])) + long + 2; doing+1 < p.width && r.doing != "" {
-			line = fill(line, doing) + p.dim(r.doing)
+			line = fill(line, doing) + p.style.dim(r.doing)
 		}
 		lines = append(lines, line)
 		if tails[r] {
-			lines = append(lines, p.dim("    "+r.last))
+			lines = append(lines, p.style.dim("    "+r.last))
 		}
 	}
 	if more := len(p.running) - len(shown); more > 0 {
-		lines = append(lines, p.dim("  … and "+itoa(more)+" more"))
+		lines = append(lines, p.style.dim("  … and "+strconv.Itoa(more)+" more"))
 	}
 	lines = append(p.latest(min(room-len(lines)+2, p.height/3, maxLatest)), lines...)
 	for i := range lines {
@@ -222,9 +222,9 @@ const (
 
 // head counts: Applying: 12 of 41 steps done, 1 failed [1m5s, about 20s left].
 func (p *LiveProgress) head() string {
-	s := p.bold("Applying: ") + itoa(p.done) + " of " + itoa(p.total) + " steps done"
+	s := p.style.bold("Applying: ") + strconv.Itoa(p.done) + " of " + strconv.Itoa(p.total) + " steps done"
 	if p.failed > 0 {
-		s += ", " + p.boldRed(itoa(p.failed)+" failed")
+		s += ", " + p.style.boldRed(strconv.Itoa(p.failed)+" failed")
 	}
 	elapsed := p.now.Sub(p.began)
 	s += " [" + seconds(elapsed)
@@ -233,7 +233,7 @@ func (p *LiveProgress) head() string {
 	}
 	s += "]"
 	if p.stopping {
-		s += " " + p.yellow("stopping")
+		s += " " + p.style.yellow("stopping")
 	}
 	return s
 }

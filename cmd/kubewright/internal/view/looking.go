@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ const patience = 500 * time.Millisecond
 // NewLooking makes the display; names are the hosts that are looked at.
 func NewLooking(w io.Writer, o Options, terminal bool, names []string, now time.Time) *Looking {
 	return &Looking{
-		w: w, style: style{o.Color}, width: newPage(o).width, terminal: terminal,
+		w: w, style: style{color: o.Color}, width: newPage(o).width, terminal: terminal,
 		began: now, last: now, total: len(names), waiting: names,
 	}
 }
@@ -65,13 +66,13 @@ func (l *Looking) Tick(now time.Time) {
 
 // line says: Looking at 5 hosts: 3 answered, waiting for w1, w2 [4s].
 func (l *Looking) line(elapsed time.Duration) string {
-	s := l.style.bold("Looking at "+plural(l.total, "host")) + ": " + itoa(l.total-len(l.waiting)) + " answered, waiting for "
+	s := l.style.bold("Looking at "+plural(l.total, "host")) + ": " + strconv.Itoa(l.total-len(l.waiting)) + " answered, waiting for "
 	if len(l.waiting) == 0 {
 		s += "the API"
 	}
 	names := l.waiting
 	if more := len(names) - maxBeat; more > 0 {
-		names = append(names[:maxBeat:maxBeat], itoa(more)+" more")
+		names = append(names[:maxBeat:maxBeat], strconv.Itoa(more)+" more")
 	}
 	return s + Clean(strings.Join(names, ", ")) + " [" + seconds(elapsed) + "]"
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -59,7 +60,7 @@ func (m *markdownPage) head(r *review) {
 	m.warnings(warningsOf(r.Plan))
 	for i, u := range r.Withheld {
 		if i == maxWithheld {
-			lines = append(lines, "- and "+itoa(len(r.Withheld)-i)+" more that could not be looked at\n")
+			lines = append(lines, "- and "+strconv.Itoa(len(r.Withheld)-i)+" more that could not be looked at\n")
 			break
 		}
 		line := "- **Not looked at**, and left alone: " + mdCode(u.Target.String()) + ": " + mdText(bounded(u.Reason))
@@ -127,7 +128,7 @@ func (r *review) severe() string {
 	}
 	n := len(names)
 	if n > maxWithheld {
-		names = append(names[:maxWithheld], "and "+itoa(n-maxWithheld)+" more")
+		names = append(names[:maxWithheld], "and "+strconv.Itoa(n-maxWithheld)+" more")
 	}
 	return "**Destroyed or replaced**: " + list(names)
 }
@@ -190,7 +191,7 @@ func (m *markdownPage) drift(r *review) {
 // details prints what changes as on the terminal: nodes that change alike are
 // shown once.
 func (m *markdownPage) details(r *review) {
-	p := newPage(Options{Width: endless})
+	p := blockPrinter{changePrinter{newPage(Options{Width: endless})}}
 	nodes, mirrors := split(p.resources(r.Plan), false)
 	groups := p.fold(nodes)
 	rank := map[string]int{}
@@ -227,7 +228,7 @@ func (m *markdownPage) details(r *review) {
 // order prints in which order the steps run, as on the terminal.
 func (m *markdownPage) order(r *review) {
 	p := newPage(Options{Width: 110})
-	p.order(r.Plan)
+	printOrder(p, r.Plan)
 	if len(r.Steps) > 1 && m.room-m.Len() > 2*markdownReserve {
 		m.folded("Order of "+plural(len(r.Steps), "step"), strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n"))
 	}
@@ -328,7 +329,7 @@ func mdEntities(s string) string {
 	var b strings.Builder
 	for _, r := range Clean(s) {
 		if r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune(",;-", r) {
-			b.WriteString("&#" + itoa(int(r)) + ";")
+			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
 			continue
 		}
 		b.WriteRune(r)
@@ -346,7 +347,7 @@ func mdText(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if strings.ContainsRune("*_[]<>&|~!{}^", r) {
-			b.WriteString("&#" + itoa(int(r)) + ";")
+			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
 			continue
 		}
 		b.WriteRune(r)

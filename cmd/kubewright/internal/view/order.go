@@ -1,20 +1,20 @@
 package view
 
 import (
-	"net/netip"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
-// order prints in which order the steps run, shortened: a chain a → b, what
+// printOrder prints in which order the steps run, shortened: a chain a → b, what
 // runs side by side {a, b}, independent chains behind a semicolon. When that
 // does not fit two lines, it becomes a numbered list.
-func (p *page) order(plan *planner.Plan) {
+func printOrder(p *page, plan *planner.Plan) {
 	if len(plan.Steps) == 0 {
 		return
 	}
@@ -39,9 +39,9 @@ func (p *page) order(plan *planner.Plan) {
 			p.line("  meanwhile")
 		}
 		for n, stage := range label.stages(part) {
-			head := "  " + pad2(n+1) + ". "
+			head := "  " + fmt.Sprintf("%2d", n+1) + ". "
 			for _, turns := range stage {
-				p.inTurn(head, turns)
+				inTurn(p, head, turns)
 				head = strings.Repeat(" ", len(head))
 			}
 		}
@@ -50,7 +50,7 @@ func (p *page) order(plan *planner.Plan) {
 
 // inTurn prints lines that follow one another, one below the other: in one line
 // the last would read as a part of what is done on each target of the first.
-func (p *page) inTurn(head string, turns []string) {
+func inTurn(p *page, head string, turns []string) {
 	indent := strings.Repeat(" ", len(head)+2)
 	for i, turn := range turns {
 		if i > 0 {
@@ -62,13 +62,6 @@ func (p *page) inTurn(head string, turns []string) {
 
 // maxOrder bounds the work of sorting out an order.
 const maxOrder = 3000
-
-func pad2(n int) string {
-	if n < 10 {
-		return " " + itoa(n)
-	}
-	return itoa(n)
-}
 
 // wrapArrows breaks before arrows and commas rather than anywhere.
 func wrapArrows(s string, width int, indent string) string {
@@ -124,24 +117,13 @@ func newLabels(plan *planner.Plan) labels {
 	return l
 }
 
-// shortest returns a target's key or label; of an IPv4 address the last number.
-func shortest(t state.Target) string {
-	if !t.Keyed {
-		return Clean(t.Name)
-	}
-	if a, err := netip.ParseAddr(t.Key); err == nil && a.Is4() {
-		return "…" + t.Key[strings.LastIndex(t.Key, ".")+1:]
-	}
-	return Clean(t.Key)
-}
-
 // who names the targets of a group, "" when there is nothing to tell apart.
 func (l labels) who(g group) string {
 	if len(g.targets) == 1 && g.targets[0].Type == state.TypeCluster && l.clusters == 1 {
 		return ""
 	}
 	if n := len(g.targets); n > 3 && n == l.nodes && g.targets[0].Type == state.TypeNode {
-		return "all " + itoa(n) + " nodes"
+		return "all " + strconv.Itoa(n) + " nodes"
 	}
 	in := map[string]int{}
 	for _, t := range g.targets {
@@ -156,7 +138,7 @@ func (l labels) who(g group) string {
 		case t.Type != state.TypeNode || n <= maxTurns || n != l.blocks[t.Name]:
 			out = append(out, l.short[t])
 		default:
-			out = append(out, "all "+itoa(n)+" "+Clean("node."+t.Name))
+			out = append(out, "all "+strconv.Itoa(n)+" "+Clean("node."+t.Name))
 			in[t.Name] = -1
 		}
 	}
@@ -240,7 +222,7 @@ func (l labels) turns(runs []expr) []string {
 		case n == 1:
 			out = append(out, t.whos[0]+": "+t.text)
 		case n > maxTurns:
-			out = append(out, t.whos[0]+" → "+t.whos[1]+" → … → "+t.whos[n-1]+", "+itoa(n)+" in turn: "+t.text)
+			out = append(out, t.whos[0]+" → "+t.whos[1]+" → … → "+t.whos[n-1]+", "+strconv.Itoa(n)+" in turn: "+t.text)
 		default:
 			out = append(out, strings.Join(t.whos, " → ")+", each: "+t.text)
 		}

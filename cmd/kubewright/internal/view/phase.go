@@ -4,17 +4,16 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 )
 
 // phases turns a resource's phases into entries: a block where items change, a
 // line where only operations run.
-func (p *page) phases(phases []phase, c planner.ResourceChange, reason string) []entry {
+func (p blockPrinter) phases(phases []phase, c planner.ResourceChange, reason string) []entry {
 	width := 0
 	for _, ph := range phases {
 		if inOneLine(ph, c) {
-			width = max(width, ansi.StringWidth(phaseName(ph)))
+			width = max(width, ansi.StringWidth(phaseName(ph.id)))
 		}
 	}
 	var out []entry
@@ -34,17 +33,9 @@ func inOneLine(ph phase, c planner.ResourceChange) bool {
 	return len(ph.changes) == 0 || c.Action == planner.Delete && ph.step == nil
 }
 
-func phaseName(ph phase) string {
-	name := Clean(ph.id.Phase)
-	if ph.id.Waypoint != "" {
-		name += "@" + Clean(ph.id.Waypoint)
-	}
-	return name
-}
-
 // phaseLine returns a step without items to show: drain, reset, an upload. Steps
 // that only wait show in the order line alone.
-func (p *page) phaseLine(ph phase, c planner.ResourceChange, width int) []entry {
+func (p blockPrinter) phaseLine(ph phase, c planner.ResourceChange, width int) []entry {
 	text, sym := "", symbolOf(c.Action)
 	if ph.step != nil {
 		if onlyWaits(ph.step) && ph.step.Impact == "" && !p.full {
@@ -60,7 +51,7 @@ func (p *page) phaseLine(ph phase, c planner.ResourceChange, width int) []entry 
 	}
 	// The text is wrapped under itself.
 	indent := strings.Repeat(" ", width+11)
-	out := []entry{{sym: sym, head: fill(phaseName(ph), width), text: "   " + wrap(text, p.width, indent)}}
+	out := []entry{{sym: sym, head: fill(phaseName(ph.id), width), text: "   " + wrap(text, p.width, indent)}}
 	if p.full {
 		for _, pod := range podsBeside(ph.step) {
 			out = append(out, entry{comment: true, indented: true, text: "# " + Clean(pod.String())})
@@ -87,9 +78,9 @@ func onlyWaits(s *planner.Step) bool {
 }
 
 // phaseBlock returns a step with the items that it changes.
-func (p *page) phaseBlock(ph phase, shared string) entry {
+func (p blockPrinter) phaseBlock(ph phase, shared string) entry {
 	sym := phaseSymbol(ph)
-	e := entry{sym: sym, head: phaseName(ph), block: true}
+	e := entry{sym: sym, head: phaseName(ph.id), block: true}
 	for _, it := range items(ph.changes, ph.step) {
 		kid := p.item(it, p.full || it.Action == planner.Update)
 		if r := Clean(it.Reason); r != shared && !ordinary(it.Action, it.Reason) {

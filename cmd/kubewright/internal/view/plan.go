@@ -5,38 +5,37 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
 
-// Plan prints what would be done, for somebody who is about to say yes.
+// Plan prints what an apply would do, for the operator who confirms it.
 func Plan(w io.Writer, plan *planner.Plan, o Options) error {
-	p := newPage(o)
 	o.RefreshOnly = o.RefreshOnly || plan.RefreshOnly
-	outputs := p.outputChanges(o.Recorded.Outputs, plan.Outputs)
-	p.drift(plan, o)
+	p := planPrinter{blockPrinter{changePrinter{newPage(o)}}, plan, o}
+	outputs := p.outputChanges()
+	p.drift()
 	switch {
 	case o.RefreshOnly:
-		p.withheld(plan)
+		p.withheld()
 		if !plan.Empty() {
-			p.warned(plan)
+			p.warned()
 		}
-		p.refreshOnly(plan)
+		p.refreshOnly()
 	case plan.Empty():
-		p.withheld(plan)
-		p.nothing(plan, len(outputs) > 0)
+		p.withheld()
+		p.nothing(len(outputs) > 0)
 		if ends := certificateEnds(plan); len(ends) > 0 {
 			p.line()
-			p.certificates(plan, ends)
+			p.certificates(ends)
 		}
 	default:
-		p.actions(plan, o)
+		p.actions()
 	}
 	if len(outputs) > 0 {
 		p.line()
@@ -50,50 +49,57 @@ func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	return p.flush(w)
 }
 
+// planPrinter prints the parts of a plan.
+type planPrinter struct {
+	blockPrinter
+	plan *planner.Plan
+	o    Options
+}
+
 // actions prints everything from the legend to the summary.
-func (p *page) actions(plan *planner.Plan, o Options) {
-	resources := p.resources(plan)
+func (p planPrinter) actions() {
+	resources := p.resources(p.plan)
 	p.legend(resources)
 	p.line("kubewright will perform the following actions:")
 	p.line()
 	p.blocks(resources)
-	for _, sentence := range plan.Upgrades {
+	for _, sentence := range p.plan.Upgrades {
 		p.line(wrap("Upgrade: "+CleanText(sentence), p.width, "  "))
 	}
-	for _, sentence := range plan.Rotations {
+	for _, sentence := range p.plan.Rotations {
 		p.line(wrap("Rotation: "+Clean(sentence), p.width, "  "))
 	}
-	p.order(plan)
-	for _, sentence := range plan.Quorum {
+	printOrder(p.page, p.plan)
+	for _, sentence := range p.plan.Quorum {
 		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))
 	}
-	ends := certificateEnds(plan)
-	p.certificates(plan, ends)
-	p.estimate(executor.Forecast(plan, o.Recorded.Durations, o.Parallelism), newLabels(plan))
-	if len(plan.Steps)+len(plan.Quorum)+len(ends) > 0 || p.full && len(plan.Certificates) > 0 {
+	ends := certificateEnds(p.plan)
+	p.certificates(ends)
+	printEstimate(p.page, p.plan, executor.Forecast(p.plan, p.o.Recorded.Durations, p.o.Parallelism))
+	if len(p.plan.Steps)+len(p.plan.Quorum)+len(ends) > 0 || p.full && len(p.plan.Certificates) > 0 {
 		p.line()
 	}
-	p.withheld(plan)
-	if plan.Restricted() {
-		p.restricted(plan)
+	p.withheld()
+	if p.plan.Restricted() {
+		p.restricted()
 		p.line()
 	}
-	p.policies(plan)
-	p.warned(plan)
-	p.summary(plan)
+	p.policies()
+	p.warned()
+	p.summary()
 }
 
 // restricted tells of what the plan is silent.
-func (p *page) restricted(plan *planner.Plan) {
+func (p planPrinter) restricted() {
 	var parts []string
-	if len(plan.Targets) > 0 {
-		parts = append(parts, "speaks only of "+list(cleaned(plan.Targets))+" and what that needs")
+	if len(p.plan.Targets) > 0 {
+		parts = append(parts, "speaks only of "+list(cleaned(p.plan.Targets))+" and what that needs")
 	}
-	if len(plan.Excluded) > 0 {
-		parts = append(parts, "leaves out "+list(cleaned(plan.Excluded))+consequence(plan))
+	if len(p.plan.Excluded) > 0 {
+		parts = append(parts, "leaves out "+list(cleaned(p.plan.Excluded))+consequence(p.plan))
 	}
-	if len(plan.SkippedPhases) > 0 {
-		parts = append(parts, "leaves out "+list(cleaned(plan.SkippedPhases)))
+	if len(p.plan.SkippedPhases) > 0 {
+		parts = append(parts, "leaves out "+list(cleaned(p.plan.SkippedPhases)))
 	}
 	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target, -exclude and -skip-phase to see everything else.")
 }
@@ -104,7 +110,7 @@ func consequence(plan *planner.Plan) string {
 	text := ""
 	if names := cleaned(plan.LeftOut); len(names) > 0 {
 		if n := len(names); n > maxLeftOut+1 {
-			names = append(names[:maxLeftOut:maxLeftOut], itoa(n-maxLeftOut)+" more")
+			names = append(names[:maxLeftOut:maxLeftOut], strconv.Itoa(n-maxLeftOut)+" more")
 		}
 		text = " and what needs that: " + list(names)
 	}
@@ -134,17 +140,9 @@ func withoutNodes(plan *planner.Plan) []string {
 // maxLeftOut bounds how much is named that is left out as a consequence.
 const maxLeftOut = 8
 
-func cleaned(words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = Clean(w)
-	}
-	return out
-}
-
 // legend explains the symbols of resources that occur. What changes inside of
 // one has symbols as well, and words beside them.
-func (p *page) legend(resources []resource) {
+func (p planPrinter) legend(resources []resource) {
 	used := map[symbol]bool{}
 	for _, r := range resources {
 		used[r.entry.sym] = true
@@ -171,8 +169,8 @@ func (p *page) legend(resources []resource) {
 }
 
 // summary is the sentence that scripts read.
-func (p *page) summary(plan *planner.Plan) {
-	p.line(p.bold("Plan:"), " ", planned(plan))
+func (p planPrinter) summary() {
+	p.line(p.bold("Plan:"), " ", planned(p.plan))
 }
 
 // planned returns the sentence behind "Plan:".
@@ -180,33 +178,33 @@ func planned(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
 	imports := ""
 	if n := plan.Imports(); n > 0 {
-		imports = itoa(n) + " to import, "
+		imports = strconv.Itoa(n) + " to import, "
 	}
-	return imports + itoa(add) + " to add, " + itoa(change) + " to change, " + itoa(destroy) + " to destroy."
+	return imports + strconv.Itoa(add) + " to add, " + strconv.Itoa(change) + " to change, " + strconv.Itoa(destroy) + " to destroy."
 }
 
 // nothing prints that a plan is empty, and why that is good or not.
-func (p *page) nothing(plan *planner.Plan, outputs bool) {
+func (p planPrinter) nothing(outputs bool) {
 	end := "."
 	if outputs {
 		end = ", except for outputs."
 	}
 	switch {
-	case plan.Destroy && plan.Restricted():
+	case p.plan.Destroy && p.plan.Restricted():
 		p.line(p.boldGreen("No changes."), " ", p.bold("Nothing of what was selected would be destroyed."))
 		p.line()
-		p.restricted(plan)
-	case plan.Destroy && len(plan.Withheld) > 0:
+		p.restricted()
+	case p.plan.Destroy && len(p.plan.Withheld) > 0:
 		p.line(p.boldGreen("No changes."), " ", p.bold("Nothing of what could be looked at needs to be destroyed."))
-	case plan.Destroy:
+	case p.plan.Destroy:
 		p.line(p.boldGreen("No changes."), " ", p.bold("No objects need to be destroyed."))
 		p.line()
 		p.prose("Either you have not created anything yet or everything was already destroyed.")
-	case plan.Restricted():
+	case p.plan.Restricted():
 		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected matches the configuration"+end))
 		p.line()
-		p.restricted(plan)
-	case len(plan.Withheld) > 0:
+		p.restricted()
+	case len(p.plan.Withheld) > 0:
 		p.line(p.boldGreen("No changes."), " ", p.bold("What could be looked at matches the configuration"+end))
 		p.line()
 		p.prose("Of what could not be looked at, nothing is known and nothing is planned.")
@@ -220,38 +218,38 @@ func (p *page) nothing(plan *planner.Plan, outputs bool) {
 	}
 }
 
-func (p *page) refreshOnly(plan *planner.Plan) {
+func (p planPrinter) refreshOnly() {
 	switch {
-	case len(plan.Drift) > 0:
+	case len(p.plan.Drift) > 0:
 		p.prose("This is a refresh-only plan, so kubewright will not change any host. " +
 			"Apply it to write what was found to the state.")
 		p.line()
 		p.prose("The configuration wins: the next apply that is not refresh-only puts back what it says. What is to stay is written into it, or left to others with ignore_changes.")
-	case len(plan.Moved) > 0:
+	case len(p.plan.Moved) > 0:
 		p.prose("This is a refresh-only plan, so kubewright will not change any host, and nothing was found to be changed outside. " +
 			"Apply it to write to the state how these are called now:")
-	case plan.Restricted():
+	case p.plan.Restricted():
 		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected still matches the state."))
-	case len(plan.CutShort) > 0:
+	case len(p.plan.CutShort) > 0:
 		p.line(p.boldGreen("No changes."), " ", p.bold("What the state knows is still so."))
 	default:
 		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters still match the state."))
 		p.line()
 		p.prose("kubewright has looked at every host, etcd and the API and found what the last apply left there.")
 	}
-	if len(plan.Moved) > 0 {
+	if len(p.plan.Moved) > 0 {
 		p.line()
 	}
-	for _, m := range plan.Moved {
+	for _, m := range p.plan.Moved {
 		p.line("  # ", p.moved(m))
 	}
-	if text := cutShort(plan); text != "" {
+	if text := cutShort(p.plan); text != "" {
 		p.line()
 		p.prose(text)
 	}
-	if plan.Restricted() {
+	if p.plan.Restricted() {
 		p.line()
-		p.restricted(plan)
+		p.restricted()
 	}
 }
 
@@ -265,16 +263,16 @@ func cutShort(plan *planner.Plan) string {
 }
 
 // withheld lists what could not be looked at and is therefore left alone.
-func (p *page) withheld(plan *planner.Plan) {
-	if len(plan.Withheld) == 0 {
+func (p planPrinter) withheld() {
+	if len(p.plan.Withheld) == 0 {
 		return
 	}
 	verb := " is left alone, because it could not be looked at:"
-	if len(plan.Withheld) > 1 {
+	if len(p.plan.Withheld) > 1 {
 		verb = " are left alone, because they could not be looked at:"
 	}
-	p.line(p.bold(p.yellow("Warning: ")), plural(len(plan.Withheld), "target"), verb)
-	for _, u := range plan.Withheld {
+	p.line(p.bold(p.yellow("Warning: ")), plural(len(p.plan.Withheld), "target"), verb)
+	for _, u := range p.plan.Withheld {
 		name := Clean(u.Target.String())
 		room := strings.Repeat("-", ansi.StringWidth(name)+1) // that the name takes of the first line
 		p.line("  ", p.bold(name), " ", strings.TrimPrefix(wrap(room+" "+Clean(u.Reason), p.width, "    "), room))
@@ -287,8 +285,8 @@ func (p *page) withheld(plan *planner.Plan) {
 
 // drift tells what changed outside: in full where the plan leaves it so, and
 // as a count where the plan puts it right and shows it anyway.
-func (p *page) drift(plan *planner.Plan, o Options) {
-	left, mended := splitDrift(plan, o)
+func (p planPrinter) drift() {
+	left, mended := splitDrift(p.plan, p.o.RefreshOnly)
 	if len(left)+mended == 0 {
 		return
 	}
@@ -304,25 +302,25 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 	}
 	if len(left) > 0 {
 		text := "kubewright found the following changes since the last apply that this plan does not touch:"
-		if o.RefreshOnly {
+		if p.o.RefreshOnly {
 			text = "kubewright found the following changes since the last apply:"
 		}
 		p.prose(text)
 		p.line()
 		for _, c := range left {
 			p.driftItem(c)
-			if o.RefreshOnly {
+			if p.o.RefreshOnly {
 				p.accept(c)
 			}
 		}
 	}
-	p.line(p.dim(strings.Repeat("─", p.width-1)))
+	p.rule()
 	p.line()
 }
 
 // splitDrift separates drift that the plan puts right, or shows anyway, from
 // drift that stays.
-func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended int) {
+func splitDrift(plan *planner.Plan, refreshOnly bool) (left []planner.Change, mended int) {
 	changes := map[state.Address][]planner.Change{}
 	for _, c := range plan.Changes {
 		c.Address.Waypoint = ""
@@ -339,7 +337,7 @@ func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended in
 		planned := changes[d.Address]
 		shown, written := mends[state.Address{Target: d.Address.Target, Item: d.Address.Item}]
 		switch {
-		case o.RefreshOnly:
+		case refreshOnly:
 			left = append(left, d)
 		case leaving[d.Address.Target]:
 		case len(planned) > 0:
@@ -399,7 +397,7 @@ func untouched(planned []planner.Change, drift planner.Change) (rest planner.Cha
 	return drift, len(drift.Attributes) > 0
 }
 
-func (p *page) driftItem(c planner.Change) {
+func (p planPrinter) driftItem(c planner.Change) {
 	what := " has changed"
 	if c.Action == planner.Delete {
 		what = p.red(" has been deleted")
@@ -420,7 +418,8 @@ func fromOutside(c planner.Change) planner.Change {
 }
 
 // outputChanges compares the outputs of the state with those of the plan.
-func (p *page) outputChanges(prior, planned map[string]state.Value) []entry {
+func (p planPrinter) outputChanges() []entry {
+	prior, planned := p.o.Recorded.Outputs, p.plan.Outputs
 	var out []entry
 	for _, name := range changedOutputs(prior, planned) {
 		e := p.attribute(key(name), planner.AttributeChange{Before: prior[name], After: planned[name]})
@@ -437,20 +436,4 @@ func changedOutputs(prior, planned map[string]state.Value) []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(prior)), maps.Keys(planned))
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return prior[name].Equal(planned[name]) })
-}
-
-// duration prints whole seconds, minutes and hours: 43s, 2m10s, 1h5m.
-func duration(d time.Duration) string {
-	if d < 10*time.Second {
-		d = d.Round(100 * time.Millisecond)
-	} else {
-		d = d.Round(time.Second)
-	}
-	s := d.String()
-	if d >= time.Hour {
-		s = strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	} else if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	return s
 }

@@ -290,7 +290,7 @@ func resourceToJSON(plan *planIndex, r planner.ResourceChange) resourceJSON {
 	for _, i := range plan.changesOf[r.Target] {
 		c := plan.Changes[i]
 		out.Items = append(out.Items, itemToJSON(c))
-		out.Change.put([]string{phaseName(phase{id: c.Address}), c.Address.Item}, c)
+		out.Change.put([]string{phaseName(c.Address), c.Address.Item}, c)
 	}
 	return out
 }

@@ -7,14 +7,14 @@ import (
 
 // policies tells what policies have against the plan: what stops an apply, and
 // what would if nobody had overridden it.
-func (p *page) policies(plan *planner.Plan) {
-	refusals := policy.Refusals(plan.Policies)
+func (p planPrinter) policies() {
+	refusals := policy.Refusals(p.plan.Policies)
 	if len(refusals) > 0 {
 		p.line(p.bold(p.yellow("Warning: ")), "apply is refused by ", policyNames(refusals), ":")
 		p.findings(refusals)
 	}
 	var passed []planner.PolicyFinding
-	for _, f := range plan.Policies {
+	for _, f := range p.plan.Policies {
 		if f.Overridden {
 			passed = append(passed, f)
 		}
@@ -25,7 +25,7 @@ func (p *page) policies(plan *planner.Plan) {
 	}
 }
 
-func (p *page) findings(found []planner.PolicyFinding) {
+func (p planPrinter) findings(found []planner.PolicyFinding) {
 	for _, f := range found {
 		at := ""
 		if f.Source.File != "" {

@@ -3,13 +3,14 @@ package view
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
@@ -137,7 +138,7 @@ func (t *tally) take(s style, e executor.Event) []string {
 		if r := t.find(e.Step); r != nil {
 			r.doing = Clean(e.Summary)
 			if e.Ops > 1 {
-				r.doing += " (" + itoa(e.Op+1) + "/" + itoa(e.Ops) + ")"
+				r.doing += " (" + strconv.Itoa(e.Op+1) + "/" + strconv.Itoa(e.Ops) + ")"
 			}
 			r.begun[e.Op] = r.doing
 			r.last, r.output = "", false
@@ -212,7 +213,7 @@ func (t *tally) settle(s style, e executor.Event) []string {
 
 // count counts what has ended: [ 7/41].
 func (t *tally) count(s style) string {
-	return s.dim("[" + pad(t.settled, t.total) + "/" + itoa(t.total) + "] ")
+	return s.dim("[" + fmt.Sprintf("%*d/%d", len(strconv.Itoa(t.total)), t.settled, t.total) + "] ")
 }
 
 func (t *tally) find(id state.Address) *runningStep {
@@ -224,29 +225,15 @@ func (t *tally) find(id state.Address) *runningStep {
 	return nil
 }
 
-// stepName returns a step's address; the run as a whole has none.
-func stepName(id state.Address) string {
-	if id.Target.IsZero() {
-		return "kubewright"
-	}
-	return Clean(id.String())
-}
-
-// pad prints n as wide as total.
-func pad(n, total int) string {
-	s := itoa(n)
-	return strings.Repeat(" ", max(0, len(itoa(total))-len(s))) + s
-}
-
 // PlainProgress prints a line for each step that ends, and one when nothing has
 // been printed for a while: for logs and terminals that cannot move the cursor.
 type PlainProgress struct {
 	mu sync.Mutex
 	tally
-	style
-	w    io.Writer
-	last time.Time // of the last line
-	err  error
+	style style
+	w     io.Writer
+	last  time.Time // of the last line
+	err   error
 }
 
 // quiet is how long nothing may be printed.
@@ -254,7 +241,7 @@ const quiet = 10 * time.Second
 
 // NewPlainProgress makes a display of lines.
 func NewPlainProgress(w io.Writer, o Options) *PlainProgress {
-	return &PlainProgress{w: w, style: style{o.Color}}
+	return &PlainProgress{w: w, style: style{color: o.Color}}
 }
 
 // Event implements Progress.
@@ -302,7 +289,7 @@ func (p *PlainProgress) beat(now time.Time) {
 	var what []string
 	for i, r := range p.running {
 		if i == maxBeat {
-			what = append(what, itoa(len(p.running)-maxBeat)+" more")
+			what = append(what, strconv.Itoa(len(p.running)-maxBeat)+" more")
 			break
 		}
 		s := stepName(r.id)
@@ -312,7 +299,7 @@ func (p *PlainProgress) beat(now time.Time) {
 		what = append(what, s)
 	}
 	p.print(now, "Still applying… ["+duration(now.Sub(p.began).Round(time.Second))+" elapsed, "+
-		itoa(p.settled)+" of "+itoa(p.total)+" steps] "+strings.Join(what, ", "))
+		strconv.Itoa(p.settled)+" of "+strconv.Itoa(p.total)+" steps] "+strings.Join(what, ", "))
 }
 
 // tail returns the last line of a command's output, for the end of a sentence.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -100,24 +99,21 @@ func whoRenews(c planner.CertificateEnd) string {
 
 // certificates prints when certificates end: the first of each cluster, and with
 // -full all of them, as they are before the plan is carried out.
-func (p *page) certificates(plan *planner.Plan, ends []string) {
+func (p planPrinter) certificates(ends []string) {
 	for _, sentence := range ends {
 		p.line(wrap("Certificates: "+sentence, p.width, "  "))
 	}
-	if !p.full || len(plan.Certificates) == 0 {
+	if !p.full || len(p.plan.Certificates) == 0 {
 		return
 	}
-	rows := [][]string{{"HOST", "CERTIFICATE", "EXPIRES", "LEFT", "THIS PLAN"}}
-	for _, c := range plan.Certificates {
+	rows := table{{"HOST", "CERTIFICATE", "EXPIRES", "LEFT", "THIS PLAN"}}
+	for _, c := range p.plan.Certificates {
 		does := ""
 		if c.Changed {
 			does = "replaces or removes it"
 		}
 		rows = append(rows, []string{Clean(c.Host), Clean(c.Path), c.NotAfter.UTC().Format(time.DateOnly), daysFrom(c.DaysLeft), does})
 	}
-	columns := []int{0, 1, 2, 3, 4}
 	p.line("Certificates on the hosts now:")
-	for _, row := range rows {
-		p.line("  " + tableLine(rows, columns, row))
-	}
+	p.table(rows, "  ")
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -23,7 +22,7 @@ type resource struct {
 }
 
 // resources collects the steps and changes of a plan under what they belong to.
-func (p *page) resources(plan *planner.Plan) []resource {
+func (p blockPrinter) resources(plan *planner.Plan) []resource {
 	var out []resource
 	known := map[state.Target]bool{}
 	all := indexed(plan)
@@ -60,7 +59,7 @@ func strangers(plan *planner.Plan, known map[state.Target]bool) []planner.Resour
 	return out
 }
 
-func (p *page) resource(plan *planIndex, c planner.ResourceChange) resource {
+func (p blockPrinter) resource(plan *planIndex, c planner.ResourceChange) resource {
 	r := resource{ResourceChange: c, names: namesOf(plan, c)}
 	phases, reason := plan.phasesOf(c.Target), besideVerdict(c, plan.reasonOf(c))
 	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), kids: p.phases(phases, c, reason)}
@@ -111,21 +110,13 @@ func itemNames(of []state.Address) []string {
 	return out
 }
 
-// blockHead returns the block as the user wrote it.
-func blockHead(t state.Target) string {
-	if t.Type == state.TypeAddon {
-		return "addon " + quote(t.Key)
-	}
-	return Clean(t.Type) + " " + quote(t.Name)
-}
-
 // moved says how a target is called in the state by now.
-func (p *page) moved(m state.Moved) string {
+func (p blockPrinter) moved(m state.Moved) string {
 	return p.bold(Clean(m.From.String())) + " has moved to " + p.bold(Clean(m.To.String()))
 }
 
 // resourceComments say what becomes of the resource, and why.
-func (p *page) resourceComments(c planner.ResourceChange, reason string) []string {
+func (p blockPrinter) resourceComments(c planner.ResourceChange, reason string) []string {
 	verb := map[planner.Action]string{
 		planner.Create:  "will be created",
 		planner.Update:  "will be updated in-place",

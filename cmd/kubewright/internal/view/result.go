@@ -1,40 +1,45 @@
 package view
 
 import (
+	"cmp"
 	"errors"
 	"io"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
 
+// runPrinter prints what became of a run.
+type runPrinter struct {
+	*page
+	plan    *planner.Plan
+	outcome *executor.Outcome
+}
+
 // Complete prints the sentence for a plan that was carried out, and where the
 // time went; the outcome is nil when no step ran.
 func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Options) error {
-	p := newPage(o)
+	p := runPrinter{newPage(o), plan, outcome}
 	p.line()
 	p.line(p.boldGreen(completed(plan)))
-	p.stillToDo(plan)
-	if outcome != nil {
-		p.timing(plan, outcome)
-	}
-	return p.flush(w)
-}
-
-// stillToDo names what a plan that was carried out had left alone.
-func (p *page) stillToDo(plan *planner.Plan) {
 	if text := stillToDo(plan); text != "" {
 		p.line()
 		p.prose("Not everything is done: " + text)
 	}
+	if outcome != nil {
+		p.timing()
+	}
+	return p.flush(w)
 }
 
+// stillToDo names what a plan that was carried out had left alone; empty for nothing.
 func stillToDo(plan *planner.Plan) string {
 	if len(plan.Withheld) == 0 {
 		return ""
@@ -51,26 +56,26 @@ func stillToDo(plan *planner.Plan) string {
 func completed(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
 	if plan.Destroy {
-		return "Destroy complete! Resources: " + itoa(destroy) + " destroyed."
+		return "Destroy complete! Resources: " + strconv.Itoa(destroy) + " destroyed."
 	}
 	imported := ""
 	if n := plan.Imports(); n > 0 {
-		imported = itoa(n) + " imported, "
+		imported = strconv.Itoa(n) + " imported, "
 	}
-	return "Apply complete! Resources: " + imported + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."
+	return "Apply complete! Resources: " + imported + strconv.Itoa(add) + " added, " + strconv.Itoa(change) + " changed, " + strconv.Itoa(destroy) + " destroyed."
 }
 
 // Incomplete prints what became of a run that failed or was stopped: a report
 // of each failure, what follows from it, and how to go on.
 func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Options) error {
-	p := newPage(o)
+	p := runPrinter{newPage(o), plan, outcome}
 	p.line()
 	for _, s := range outcome.Steps {
 		if s.Status == executor.StatusFailed {
-			p.failure(plan, outcome, s)
+			p.failure(s)
 		}
 	}
-	p.remains(plan, outcome, o)
+	p.remains(o)
 	return p.flush(w)
 }
 
@@ -86,31 +91,19 @@ func CertificateKey(w io.Writer, cluster state.Target, key state.Secret, o Optio
 }
 
 // failure reports one failed step in the form of a finding.
-func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor.StepOutcome) {
-	body := []string{p.boldRed("Error: ") + p.bold("Step "+undone(s.Err)), "", "  with " + Clean(s.Step.String()) + where(plan, s.Step) + ","}
-	body = append(body, "  after "+duration(time.Duration(s.Seconds*float64(time.Second)))+".", "")
-	width := p.width
-	left := ""
-	if p.color {
-		width, left = width-2, p.red("│")+" "
+func (p runPrinter) failure(s executor.StepOutcome) {
+	body := []string{
+		p.boldRed("Error: ") + p.bold("Step "+undone(s.Err)), "", "  with " + Clean(s.Step.String()) + where(p.plan, s.Step) + ",",
+		"  after " + duration(time.Duration(s.Seconds*float64(time.Second))) + ".", "",
 	}
-	text := reason(s)
-	body = append(body, strings.Split(wrap(CleanText(text), width, ""), "\n")...)
+	width := p.framedWidth()
+	body = append(body, strings.Split(wrap(CleanText(reason(s)), width, ""), "\n")...)
 	body = append(body, lastWords(s.Err)...)
-	if skipped := skippedBy(outcome, s.Step); len(skipped) > 0 {
-		body = append(body, "", wrap("Not done because of it: "+list(skipped)+".", width, ""))
+	if skipped := skippedBy(p.outcome, s.Step); len(skipped) > 0 {
+		body = append(body, "")
+		body = append(body, strings.Split(wrap("Not done because of it: "+list(skipped)+".", width, ""), "\n")...)
 	}
-	if p.color {
-		p.line(p.red("╷"))
-	}
-	for _, lines := range body {
-		for line := range strings.SplitSeq(lines, "\n") {
-			p.line(strings.TrimRight(left+line, " "))
-		}
-	}
-	if p.color {
-		p.line(p.red("╵"))
-	}
+	p.framed(p.red, body)
 	p.line()
 }
 
@@ -178,18 +171,18 @@ func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
 		}
 	}
 	if n := len(out); n > maxSkipped {
-		out = append(out[:maxSkipped], "and "+itoa(n-maxSkipped)+" more")
+		out = append(out[:maxSkipped], "and "+strconv.Itoa(n-maxSkipped)+" more")
 	}
 	return out
 }
 
 // remains says how far the run came and how to go on.
-func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome, o Options) {
-	head, far := farness(plan, outcome)
+func (p runPrinter) remains(o Options) {
+	head, far := farness(p.plan, p.outcome)
 	p.line(p.bold(head+": "), far, ".")
 	p.line()
-	next, command := "What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.", commandFor(plan, o)
-	if outcome.Overtaken {
+	next, command := "What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.", commandFor(p.plan, o)
+	if p.outcome.Overtaken {
 		next = "Another run has begun, or somebody has let one in. What this one has done is found on the hosts. See what a plan says before you go on: it may undo what the other one does."
 		command = "kubewright plan"
 	}
@@ -206,13 +199,13 @@ func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far string) {
 			cut++
 		}
 	}
-	parts := []string{itoa(outcome.Done) + " of " + plural(len(outcome.Steps), "step") + " done"}
+	parts := []string{strconv.Itoa(outcome.Done) + " of " + plural(len(outcome.Steps), "step") + " done"}
 	for _, c := range []struct {
 		n    int
 		word string
 	}{{outcome.Failed - cut, " failed"}, {cut, " cut short"}, {outcome.Skipped, " skipped"}, {outcome.Cancelled, " not started"}} {
 		if c.n > 0 {
-			parts = append(parts, itoa(c.n)+c.word)
+			parts = append(parts, strconv.Itoa(c.n)+c.word)
 		}
 	}
 	head = "Apply"
@@ -263,7 +256,7 @@ func remaining(plan *planner.Plan) []string {
 		}
 	}
 	if n := len(out); n > maxRemaining {
-		out = append(out[:maxRemaining], "… and "+itoa(n-maxRemaining)+" more")
+		out = append(out[:maxRemaining], "… and "+strconv.Itoa(n-maxRemaining)+" more")
 	}
 	return out
 }
@@ -279,26 +272,31 @@ func differences(c planner.Change) []string {
 	return out
 }
 
-// Outputs prints the outputs block that ends an apply; nothing when there are none.
-func Outputs(w io.Writer, outputs map[string]state.Value, o Options) error {
-	if len(outputs) == 0 {
-		return nil
+// timing ends an apply with where the time went: the slowest steps and the
+// chain that made the run as long as it was. Of a run of no length it is silent.
+func (p runPrinter) timing() {
+	t := p.outcome.Timeline(p.plan)
+	if !tells(t) || len(t.Steps) < 2 {
+		return
 	}
-	p := newPage(o)
+	slowest := slices.Clone(t.Steps)
+	slices.SortStableFunc(slowest, func(a, b executor.Span) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	work := 0.0
+	for _, s := range t.Steps {
+		work += s.Seconds
+	}
 	p.line()
-	p.line(p.boldGreen("Outputs:"))
-	p.line()
-	p.assign(outputs)
-	return p.flush(w)
+	p.prose("Took " + duration(ofSeconds(t.Seconds)) + " for " + plural(len(t.Steps), "step") + "; one after another they would take " + duration(ofSeconds(work)) + ". The slowest:")
+	names, width := []string{}, 0
+	for _, s := range slowest[:min(len(slowest), maxSlowest)] {
+		names = append(names, stepName(s.Step))
+		width = max(width, ansi.StringWidth(names[len(names)-1]))
+	}
+	for i, name := range names {
+		p.line("  ", fill(name, width), "  ", duration(ofSeconds(slowest[i].Seconds)))
+	}
+	printChain(p.page, p.plan, t)
 }
 
-// assign prints values as assignments, aligned.
-func (p *page) assign(values map[string]state.Value) {
-	width := 0
-	for name := range values {
-		width = max(width, len(name))
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		p.line(fill(Clean(name), width), " = ", hcl(values[name], ""))
-	}
-}
+// maxSlowest is how many steps the report of an apply names.
+const maxSlowest = 5

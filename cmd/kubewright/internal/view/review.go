@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -63,8 +64,8 @@ type review struct {
 	// outputs are the outputs that change.
 	outputs  []string
 	timeline executor.Timeline
-	// page lays out what is shown of items: without colour, never wrapped.
-	page *page
+	// print lays out what is shown of items: without colour, never wrapped.
+	print changePrinter
 	// all finds the steps and changes of a target.
 	all *planIndex
 }
@@ -92,8 +93,8 @@ type reviewedPhase struct {
 // reviewedItem is one changed thing.
 type reviewedItem struct {
 	planner.Change
-	step *planner.Step
-	page *page
+	step  *planner.Step
+	print changePrinter
 	// outside reports whether somebody else made the change.
 	outside bool
 }
@@ -105,7 +106,7 @@ func (it reviewedItem) lines() []laidLine {
 	if it.outside {
 		shown.Change = fromOutside(shown.Change)
 	}
-	return it.page.layout([]entry{it.page.item(shown, true)}, 0)
+	return it.print.layout([]entry{it.print.item(shown, true)}, 0)
 }
 
 // endless is a width that nothing is wrapped at.
@@ -114,7 +115,7 @@ const endless = 1 << 20
 // newOutline returns a review without what changes: its steps, and how long they take.
 func newOutline(plan *planner.Plan, o Options) *review {
 	r := &review{
-		Plan: plan, digest: planfile.Digest(plan), page: newPage(Options{Width: endless}),
+		Plan: plan, digest: planfile.Digest(plan), print: changePrinter{newPage(Options{Width: endless})},
 		outputs:  changedOutputs(o.Recorded.Outputs, plan.Outputs),
 		timeline: executor.Forecast(plan, o.Recorded.Durations, o.Parallelism),
 	}
@@ -141,9 +142,9 @@ func newReview(plan *planner.Plan, o Options) *review {
 		r.resources = append(r.resources, r.resource(c, spans))
 	}
 	slices.SortStableFunc(r.resources, func(a, b reviewed) int { return cmp.Compare(a.rank(), b.rank()) })
-	left, _ := splitDrift(plan, Options{RefreshOnly: plan.RefreshOnly})
+	left, _ := splitDrift(plan, plan.RefreshOnly)
 	for _, c := range left {
-		r.drift = append(r.drift, reviewedItem{Change: c, page: r.page, outside: true})
+		r.drift = append(r.drift, reviewedItem{Change: c, print: r.print, outside: true})
 	}
 	return r
 }
@@ -196,7 +197,7 @@ func phaseAction(ph phase) planner.Action {
 }
 
 func (r *review) item(c planner.Change, step *planner.Step) reviewedItem {
-	return reviewedItem{Change: c, step: step, page: r.page}
+	return reviewedItem{Change: c, step: step, print: r.print}
 }
 
 // verdict returns what becomes of a resource.
@@ -232,11 +233,6 @@ func cameFrom(c planner.ResourceChange) string {
 		return "moved from " + Clean(c.MovedFrom.String())
 	}
 	return ""
-}
-
-// notEmpty leaves out texts that say nothing.
-func notEmpty(texts ...string) []string {
-	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
 // rank orders resources by how much a reviewer has to care: what is lost, what
@@ -340,7 +336,7 @@ func restrictions(plan *planner.Plan) []string {
 
 // mended returns the drift that the plan puts right, in words; empty for none.
 func (r *review) mended() string {
-	_, n := splitDrift(r.Plan, Options{RefreshOnly: r.RefreshOnly})
+	_, n := splitDrift(r.Plan, r.RefreshOnly)
 	if n == 0 {
 		return ""
 	}
@@ -371,7 +367,7 @@ func counts(rs []reviewed) string {
 	var parts []string
 	for _, w := range []string{"destroy", "replace", "update", "create", "forget", "import", "move", "no-op"} {
 		if n[w] > 0 {
-			parts = append(parts, itoa(n[w])+" "+w)
+			parts = append(parts, strconv.Itoa(n[w])+" "+w)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -3,6 +3,7 @@ package view
 import (
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -21,7 +22,7 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
 	}
 	p := newPage(o)
 	p.line()
-	p.line(p.dim(strings.Repeat("─", p.width-1)))
+	p.rule()
 	p.line()
 	if path == "" {
 		p.prose("Note: This plan was not saved, and kubewright apply plans anew. To carry out this plan and no other, save it with -out, or approve it by its digest:")
@@ -71,7 +72,7 @@ func Differences(list []planfile.Difference) string {
 	var of state.Address
 	for i, d := range list {
 		if i == mostDifferences {
-			lines = append(lines, "  and "+itoa(len(list)-i)+" more")
+			lines = append(lines, "  and "+strconv.Itoa(len(list)-i)+" more")
 			break
 		}
 		if d.Address != of {

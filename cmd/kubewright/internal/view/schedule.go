@@ -66,7 +66,7 @@ func groups(plan *planner.Plan) []*vertex {
 		for _, j := range edges[i] {
 			depth[i] = max(depth[i], depth[j]+1)
 		}
-		k := kind{phaseName(phase{id: s.ID}), s.Target.Type, depth[i]}
+		k := kind{phaseName(s.ID), s.Target.Type, depth[i]}
 		v, ok := place[k]
 		if !ok {
 			v = len(vs)

@@ -7,11 +7,14 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
+// schemaPrinter prints rows of the schema table.
+type schemaPrinter struct{ *page }
+
 // Schema prints what stands in a block, as the schema table has it: its
 // attributes with what they mean, and the blocks inside of it. An empty path is
 // the whole language.
 func Schema(w io.Writer, path string, row *hclconfig.Block, o Options) error {
-	p := newPage(o)
+	p := schemaPrinter{newPage(o)}
 	if path != "" {
 		p.line(p.bold(blockTitle(path, row)))
 		p.line()
@@ -27,7 +30,7 @@ func Schema(w io.Writer, path string, row *hclconfig.Block, o Options) error {
 
 // blocksOf lists the blocks inside of one, or the values of its label where those
 // say what it is.
-func (p *page) blocksOf(path string, row *hclconfig.Block) {
+func (p schemaPrinter) blocksOf(path string, row *hclconfig.Block) {
 	list, title := row.Blocks, "Blocks inside of it:"
 	switch {
 	case len(row.Variants) > 0:
@@ -58,7 +61,7 @@ func (p *page) blocksOf(path string, row *hclconfig.Block) {
 
 // SchemaAttribute prints what one attribute means.
 func SchemaAttribute(w io.Writer, path string, a *hclconfig.Attribute, o Options) error {
-	p := newPage(o)
+	p := schemaPrinter{newPage(o)}
 	p.schemaRow(path, a)
 	p.prose("A change of it: " + costs[a.Cost] + ".")
 	return p.flush(w)
@@ -74,7 +77,7 @@ var costs = map[hclconfig.Cost]string{
 }
 
 // schemaRow prints a name, what is known of it in short, and what it means.
-func (p *page) schemaRow(name string, a *hclconfig.Attribute) {
+func (p schemaPrinter) schemaRow(name string, a *hclconfig.Attribute) {
 	about := []string{a.Type.Name}
 	switch text := plainText(a.DefaultText()); {
 	case a.Required:

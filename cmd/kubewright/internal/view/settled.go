@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,8 +82,8 @@ func (f *settled) leave(t *tally, s style, target state.Target) []string {
 	if len(lines) < 2 {
 		return lines
 	}
-	indent := strings.Repeat(" ", len("[/] ")+2*len(itoa(t.total)))
-	return []string{indent + Clean(target.String()) + ": " + s.green(itoa(len(lines))+" of "+plural(f.steps[target], "step")+" done") + " after " + duration(n.took)}
+	indent := strings.Repeat(" ", len("[/] ")+2*len(strconv.Itoa(t.total)))
+	return []string{indent + Clean(target.String()) + ": " + s.green(strconv.Itoa(len(lines))+" of "+plural(f.steps[target], "step")+" done") + " after " + duration(n.took)}
 }
 
 func (f *settled) leaveAll(t *tally, s style) []string {

@@ -1,7 +1,10 @@
 package view
 
 import (
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -73,5 +76,52 @@ func plural(n int, word string) string {
 	case strings.HasSuffix(word, "s"), strings.HasSuffix(word, "x"), strings.HasSuffix(word, "ch"):
 		word += "e"
 	}
-	return itoa(n) + " " + word + "s"
+	return strconv.Itoa(n) + " " + word + "s"
+}
+
+// duration prints whole seconds, minutes and hours: 43s, 2m10s, 1h5m.
+func duration(d time.Duration) string {
+	if d < 10*time.Second {
+		d = d.Round(100 * time.Millisecond)
+	} else {
+		d = d.Round(time.Second)
+	}
+	s := d.String()
+	if d >= time.Hour {
+		s = strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	} else if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	return s
+}
+
+// cleaned returns names, each Clean.
+func cleaned(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = Clean(w)
+	}
+	return out
+}
+
+// list joins names with commas.
+func list(names []string) string { return strings.Join(names, ", ") }
+
+// brackets returns the parts in brackets, behind a space; nothing where all are empty.
+func brackets(parts []string) string {
+	var kept []string
+	for _, part := range parts {
+		if part != "" {
+			kept = append(kept, part)
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(kept, ", ") + ")"
+}
+
+// notEmpty leaves out texts that say nothing.
+func notEmpty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }

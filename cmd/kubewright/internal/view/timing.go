@@ -1,12 +1,8 @@
 package view
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -50,16 +46,17 @@ func takes(t executor.Timeline) string {
 	return text + "."
 }
 
-// estimate prints how long the plan would take, and what makes it as long as it is.
-func (p *page) estimate(t executor.Timeline, l labels) {
+// printEstimate prints how long a plan would take, and its longest chain.
+func printEstimate(p *page, plan *planner.Plan, t executor.Timeline) {
 	if text := takes(t); text != "" {
 		p.prose(text)
-		p.chain("Longest chain: ", t, l)
+		printChain(p, plan, t)
 	}
 }
 
-// chain prints the critical path of a timeline, without what takes no time.
-func (p *page) chain(head string, t executor.Timeline, l labels) {
+// printChain prints the critical path of a timeline, without what takes no time.
+func printChain(p *page, plan *planner.Plan, t executor.Timeline) {
+	l := newLabels(plan)
 	var parts []string
 	for _, s := range t.Critical {
 		if s.Seconds >= t.Seconds/100 {
@@ -67,45 +64,23 @@ func (p *page) chain(head string, t executor.Timeline, l labels) {
 		}
 	}
 	if len(parts) > 1 {
-		p.line(wrapArrows(head+strings.Join(parts, " → "), p.width, "  "))
+		p.line(wrapArrows("Longest chain: "+strings.Join(parts, " → "), p.width, "  "))
 	}
 }
 
 // step names a step and how long it takes: control-plane[cp1] 12s.
 func (l labels) step(s executor.Span) string {
-	name := phaseName(phase{id: s.Step})
+	name := phaseName(s.Step)
 	if who := l.who(group{targets: []state.Target{s.Step.Target}}); who != "" {
 		name += "[" + who + "]"
 	}
 	return name + " " + duration(ofSeconds(s.Seconds))
 }
 
-// timing ends an apply with where the time went: the slowest steps and the
-// chain that made the run as long as it was. Of a run of no length it is silent.
-func (p *page) timing(plan *planner.Plan, outcome *executor.Outcome) {
-	t := outcome.Timeline(plan)
-	if !tells(t) || len(t.Steps) < 2 {
-		return
+// estimated returns how long a step takes, where that is known and worth a word.
+func estimated(s executor.Span) string {
+	if !s.Known || s.Seconds < 0.1 {
+		return ""
 	}
-	l := newLabels(plan)
-	slowest := slices.Clone(t.Steps)
-	slices.SortStableFunc(slowest, func(a, b executor.Span) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	work := 0.0
-	for _, s := range t.Steps {
-		work += s.Seconds
-	}
-	p.line()
-	p.prose("Took " + duration(ofSeconds(t.Seconds)) + " for " + plural(len(t.Steps), "step") + "; one after another they would take " + duration(ofSeconds(work)) + ". The slowest:")
-	names, width := []string{}, 0
-	for _, s := range slowest[:min(len(slowest), maxSlowest)] {
-		names = append(names, stepName(s.Step))
-		width = max(width, ansi.StringWidth(names[len(names)-1]))
-	}
-	for i, name := range names {
-		p.line("  ", fill(name, width), "  ", duration(ofSeconds(slowest[i].Seconds)))
-	}
-	p.chain("Longest chain: ", t, l)
+	return duration(ofSeconds(s.Seconds))
 }
-
-// maxSlowest is how many steps the report of an apply names.
-const maxSlowest = 5

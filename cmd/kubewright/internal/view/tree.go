@@ -4,10 +4,12 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
+
+// changePrinter prints changes on a page.
+type changePrinter struct{ *page }
 
 // entry is a line of a plan, or a block of lines: what is printed of a
 // resource before it is laid out.
@@ -46,7 +48,7 @@ type laidLine struct {
 }
 
 // print prints entries at a depth.
-func (p *page) print(entries []entry, depth int) {
+func (p changePrinter) print(entries []entry, depth int) {
 	for _, l := range p.layout(entries, depth) {
 		indent := strings.Repeat("    ", l.depth)
 		if l.remark {
@@ -58,7 +60,7 @@ func (p *page) print(entries []entry, depth int) {
 }
 
 // layout lays out entries at a depth.
-func (p *page) layout(entries []entry, depth int) []laidLine {
+func (p changePrinter) layout(entries []entry, depth int) []laidLine {
 	keys, notes := p.columns(entries)
 	var out []laidLine
 	for _, e := range entries {
@@ -68,7 +70,7 @@ func (p *page) layout(entries []entry, depth int) []laidLine {
 }
 
 // columns finds how wide the keys are, and where comments begin.
-func (p *page) columns(entries []entry) (keys, notes int) {
+func (p changePrinter) columns(entries []entry) (keys, notes int) {
 	for _, e := range entries {
 		if e.key != "" && !e.block {
 			keys = max(keys, ansi.StringWidth(e.key))
@@ -89,7 +91,7 @@ const (
 	maxNoteColumn = 56
 )
 
-func (p *page) layoutEntry(e entry, depth, keys, notes int) []laidLine {
+func (p changePrinter) layoutEntry(e entry, depth, keys, notes int) []laidLine {
 	if e.comment {
 		return p.layoutComment(e, depth)
 	}
@@ -124,7 +126,7 @@ func (p *page) layoutEntry(e entry, depth, keys, notes int) []laidLine {
 }
 
 // layoutComment wraps a comment under itself.
-func (p *page) layoutComment(e entry, depth int) []laidLine {
+func (p changePrinter) layoutComment(e entry, depth int) []laidLine {
 	column := strings.Repeat("    ", depth) + "  "
 	if e.indented {
 		column += "  "
@@ -140,7 +142,7 @@ func (p *page) layoutComment(e entry, depth int) []laidLine {
 }
 
 // commentColor dims what only counts, and marks what an action means.
-func (p *page) commentColor(e entry) func(string) string {
+func (p changePrinter) commentColor(e entry) func(string) string {
 	if e.indented {
 		return p.dim
 	}
@@ -179,7 +181,7 @@ func (b *branch) kid(key string) *branch {
 }
 
 // entries turns the tree below a branch into entries; sym is that of blocks.
-func (p *page) entries(b *branch, sym symbol) []entry {
+func (p changePrinter) entries(b *branch, sym symbol) []entry {
 	var out []entry
 	for _, k := range b.kids {
 		if k.change != nil {
@@ -197,7 +199,7 @@ func (p *page) entries(b *branch, sym symbol) []entry {
 const outsideNote = "changed outside"
 
 // attribute returns one changed attribute.
-func (p *page) attribute(name string, c planner.AttributeChange) entry {
+func (p changePrinter) attribute(name string, c planner.AttributeChange) entry {
 	e := p.difference(name, c)
 	if c.Outside {
 		e.note = strings.Join(notEmpty(e.note, outsideNote), ", ")
@@ -205,7 +207,7 @@ func (p *page) attribute(name string, c planner.AttributeChange) entry {
 	return e
 }
 
-func (p *page) difference(name string, c planner.AttributeChange) entry {
+func (p changePrinter) difference(name string, c planner.AttributeChange) entry {
 	e := entry{key: name, sym: changed, note: sourceNote(c.Origin)}
 	before, after := c.Before, c.After
 	if !p.full {
@@ -246,7 +248,7 @@ func partNotes(origins map[string]state.Source) map[string]string {
 
 // oneSided returns an attribute that comes or goes as a whole, or what is at a path in one.
 // Where several lines want it, each part has its own.
-func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path string) entry {
+func (p changePrinter) oneSided(e entry, v state.Value, notes map[string]string, path string) entry {
 	if notes != nil {
 		e.note = notes[path]
 	}
@@ -289,19 +291,7 @@ func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path st
 func argumentsOf(list state.Value) []member {
 	var out []member
 	for _, x := range list.AsList() {
-		out = append(out, member{x.Get("name").AsString(), x.Get("value")})
+		out = append(out, member{key: x.Get("name").AsString(), value: x.Get("value")})
 	}
 	return out
-}
-
-// sourceNote names the line of the configuration; defaults are not worth a comment.
-func sourceNote(s state.Source) string {
-	if s.File == "" {
-		return ""
-	}
-	return Clean(s.String())
-}
-
-func isList(v state.Value) bool {
-	return v.Kind() == state.KindList || v.Kind() == state.KindArgs
 }

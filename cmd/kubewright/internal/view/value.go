@@ -1,6 +1,8 @@
 package view
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -186,4 +188,73 @@ func shortDigest(v state.Value) state.Value {
 		return state.String("sha256:" + s[:12] + "…")
 	}
 	return state.String(s[:12] + "…")
+}
+
+// delimiter returns what ends a text of these lines: no line of it looks like that, so
+// that none of a text stands outside of it.
+func delimiter(texts ...[]string) string {
+	taken := map[string]bool{}
+	for _, line := range slices.Concat(texts...) {
+		taken[strings.Trim(line, " \t+-~")] = true
+	}
+	end := "EOT"
+	for i := 1; taken[end]; i++ {
+		end = fmt.Sprintf("EOT_%d", i)
+	}
+	return end
+}
+
+// textLines splits text into clean lines; what is no text is one line.
+func textLines(v state.Value) []string {
+	if v.Kind() != state.KindString {
+		return []string{inline(v)}
+	}
+	if v.AsString() == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n")
+}
+
+// hcl prints a value over several lines where it is a map, list or text.
+func hcl(v state.Value, indent string) string {
+	deeper := indent + "  "
+	switch v.Kind() {
+	case state.KindMap, state.KindArgs:
+		members, ok := nested(v)
+		if !ok {
+			return "{}"
+		}
+		width := 0
+		for _, m := range members {
+			width = max(width, len(key(m.key)))
+		}
+		var b strings.Builder
+		b.WriteString("{\n")
+		for _, m := range members {
+			b.WriteString(deeper + fill(key(m.key), width) + " = " + hcl(m.value, deeper) + "\n")
+		}
+		return b.String() + indent + "}"
+	case state.KindList:
+		if len(v.AsList()) == 0 {
+			return "[]"
+		}
+		var b strings.Builder
+		b.WriteString("[\n")
+		for _, e := range v.AsList() {
+			b.WriteString(deeper + hcl(e, deeper) + ",\n")
+		}
+		return b.String() + indent + "]"
+	case state.KindString:
+		if multiline(v) {
+			lines := textLines(v)
+			end := delimiter(lines)
+			return "<<-" + end + "\n" + deeper + strings.Join(lines, "\n"+deeper) + "\n" + indent + end
+		}
+	}
+	return inline(v)
+}
+
+// isList reports whether a value is a list or arguments.
+func isList(v state.Value) bool {
+	return v.Kind() == state.KindList || v.Kind() == state.KindArgs
 }

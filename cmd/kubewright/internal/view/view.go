@@ -94,7 +94,7 @@ func newPage(o Options) *page {
 	if width <= 0 {
 		width = defaultWidth
 	}
-	return &page{style: style{o.Color}, width: width, full: o.Full}
+	return &page{style: style{color: o.Color}, width: width, full: o.Full}
 }
 
 const defaultWidth = 80
@@ -109,6 +109,33 @@ func (p *page) line(parts ...string) {
 
 // prose prints text wrapped to the width.
 func (p *page) prose(text string) { p.line(wrap(text, p.width, "")) }
+
+// rule prints a line across the page.
+func (p *page) rule() { p.line(p.dim(strings.Repeat("─", p.width-1))) }
+
+// framed prints lines in a frame, or without one when there is no colour. What is in it is
+// wrapped to framedWidth.
+func (p *page) framed(paint func(string) string, body []string) {
+	left := ""
+	if p.color {
+		p.line(paint("╷"))
+		left = paint("│") + " "
+	}
+	for _, line := range body {
+		p.line(strings.TrimRight(left+line, " "))
+	}
+	if p.color {
+		p.line(paint("╵"))
+	}
+}
+
+// framedWidth returns the width of what is in a frame.
+func (p *page) framedWidth() int {
+	if p.color {
+		return p.width - 2
+	}
+	return p.width
+}
 
 // flush writes everything in one call.
 func (p *page) flush(w io.Writer) error {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -29,15 +30,15 @@ func summaries(list diag.Diagnostics) string {
 	for i, name := range names {
 		names[i] = Clean(name)
 		if n := times[name]; n > 1 {
-			names[i] += " (" + itoa(n) + ")"
+			names[i] += " (" + strconv.Itoa(n) + ")"
 		}
 	}
 	return strings.Join(names, "; ")
 }
 
 // warned names the warnings above the plan, which may have gone off the screen by its end.
-func (p *page) warned(plan *planner.Plan) {
-	if list := warningsOf(plan); len(list) > 0 {
+func (p planPrinter) warned() {
+	if list := warningsOf(p.plan); len(list) > 0 {
 		p.prose(p.bold(p.yellow(plural(len(list), "warning")+" above:")) + " " + summaries(list) + ".")
 		p.line()
 	}
