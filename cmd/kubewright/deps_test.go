@@ -88,6 +88,23 @@ var allowed = map[string][]string{
 	"providers/bundle":            {"config", "config/artifacts", "state/safefile"},
 	"providers/bundle/bundletest": {"config/artifacts/artifactstest"},
 	"providers/hosttest":          {"state", "planner", "providers"},
+	// What is printed, lowest first. The last one has plans for tests.
+	"cmd/kubewright/internal/view/ui":        {"config/diag", "planner", "state"},
+	"cmd/kubewright/internal/view/diffview":  {"cmd/kubewright/internal/view/ui", "config", "planner", "state"},
+	"cmd/kubewright/internal/view/schedule":  {"cmd/kubewright/internal/view/ui", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/outline":   {"cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "planner/planfile", "planner/policy", "state"},
+	"cmd/kubewright/internal/view/blocks":    {"cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/ui", "planner", "state"},
+	"cmd/kubewright/internal/view/planview":  {"cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "planner/planfile", "planner/policy", "state"},
+	"cmd/kubewright/internal/view/planjson":  {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "planner/planfile", "state"},
+	"cmd/kubewright/internal/view/graph":     {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/export":    {"cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "state"},
+	"cmd/kubewright/internal/view/rationale": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/progress":  {"cmd/kubewright/internal/view/ui", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/runreport": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "providers", "state"},
+	"cmd/kubewright/internal/view/jsonlines": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/stateview": {"cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/ui", "state"},
+	"cmd/kubewright/internal/view/listing":   {"cmd/kubewright/internal/view/ui", "config/hclconfig", "planner", "planner/phases/pki", "state"},
+	"cmd/kubewright/internal/view/viewtest":  {"cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "providers", "state"},
 }
 
 // forbidden are imports from outside that stop at one place.
@@ -113,6 +130,7 @@ var forbidden = []struct {
 var pure = []string{
 	"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/kubeadm", "planner/adopt",
 	"planner/topology", "planner/provenance", "planner/sensitive", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/preflight", "planner/observe", "planner/etcd", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/pipeline", "planner/maintenance", "planner/record",
+	"cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/listing",
 }
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}

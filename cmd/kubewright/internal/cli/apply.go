@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/runreport"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drift"
@@ -239,13 +240,13 @@ func (s *session) confirm(ctx context.Context) error {
 	if s.opts.destroy {
 		want = cmp.Or(s.destroyedClusters(), want)
 	}
-	view.Prompt(s.Stdout, want, s.opts.destroy, s.options())
+	ui.Prompt(s.Stdout, want, s.opts.destroy, s.options())
 	line, err := s.line(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil || strings.TrimSpace(line) != want {
-		if err := view.Cancelled(s.Stdout, s.opts.destroy, s.options()); err != nil {
+		if err := ui.Cancelled(s.Stdout, s.opts.destroy, s.options()); err != nil {
 			return err
 		}
 		return exit(exitError)
@@ -368,7 +369,7 @@ func (s *session) wrapUp(ctx context.Context, run *runner, journal *statefile.Jo
 func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 	for _, c := range s.config.Clusters {
 		if key, ok := outcome.Outputs.Lookup(objects.CertificateKeyOf(c.Label)); ok && s.lines == nil {
-			view.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.options())
+			runreport.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.options())
 		}
 	}
 }

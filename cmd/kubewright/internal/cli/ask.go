@@ -9,12 +9,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // errNobody is why a question was not answered.
@@ -95,7 +94,7 @@ func (a *app) asker(ctx context.Context, o planOptions) func(hclconfig.Missing) 
 		return nil
 	}
 	return func(m hclconfig.Missing) (string, error) {
-		if err := view.AskVariable(a.Stdout, m.Name, m.Description, a.options()); err != nil {
+		if err := ui.AskVariable(a.Stdout, m.Name, m.Description, a.options()); err != nil {
 			return "", err
 		}
 		if !m.Sensitive {
@@ -137,7 +136,7 @@ func (a *app) passphrase(ctx context.Context, o planOptions) func(keyFile string
 		return nil
 	}
 	return func(keyFile string) (secret []byte, err error) {
-		ask := func() { secret, err = a.Secret(ctx, "Passphrase of "+view.Clean(keyFile)+": ") }
+		ask := func() { secret, err = a.Secret(ctx, "Passphrase of "+ui.Clean(keyFile)+": ") }
 		if a.looking != nil {
 			a.looking.Aside(ask)
 		} else {

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts"
 	"github.com/kubewright/kubewright/config/diag"
@@ -111,7 +111,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 		dir, called = a.named(o.dir), o.dir
 	}
 	w := bundle.Wish{Kubernetes: c.KubernetesVersion, Releases: o.releases, Architectures: o.arches, Images: imagesOf(c, o)}
-	progress := view.NewBundle(a.Stdout)
+	progress := listing.NewBundle(a.Stdout)
 	if c.Install.Packages != nil {
 		w.Kubernetes, w.Releases = "", bundle.Releases{}
 		progress.Note("Hosts install the programs from packages (install.packages): the folder gets images alone.")

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
@@ -46,9 +46,9 @@ func (a *app) certificates(ctx context.Context, o planOptions, asJSON bool) erro
 	v.ObservedAt = s.fleet.world.clock().Now()
 	list := record.Certificates(v)
 	if asJSON {
-		err = view.CertificatesJSON(a.Stdout, list)
+		err = listing.CertificatesJSON(a.Stdout, list)
 	} else {
-		err = view.Certificates(a.Stdout, list, a.options())
+		err = listing.Certificates(a.Stdout, list, a.options())
 	}
 	if err != nil || len(v.Unobserved) == 0 {
 		return err

@@ -2,7 +2,7 @@
 // exit codes. It finds out once what the machine is like (Env) and wires the
 // other packages together. A run is seven verbs in a row, in carryOut of apply.go:
 // load, observe, plan, show, confirm, execute, record; what they work on is the
-// session of session.go. What a user sees is printed by package view alone.
+// session of session.go. What a user sees is printed by the packages below view alone.
 package cli
 
 import (
@@ -15,7 +15,9 @@ import (
 	"path/filepath"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
@@ -43,7 +45,7 @@ type app struct {
 	// sources reads files for excerpts in diagnostics.
 	sources func(string) []byte
 	// lines is where everything goes with -json; nil without it.
-	lines *view.JSONLines
+	lines *jsonlines.Stream
 	// into is where the same lines go beside, with -json-into; nil without it.
 	into *linesFile
 	// finer tells errors apart by exit codes, with -detailed-exitcode.
@@ -57,7 +59,7 @@ type app struct {
 	stdin      *bufio.Reader
 	interrupts *interruptions
 	// looking is shown while hosts are looked at; nil before.
-	looking *view.Looking
+	looking *progress.Observation
 	// identities are files with private keys, with -age-identity; sealer encrypts and
 	// decrypts what is kept, once that was needed.
 	identities []string
@@ -186,7 +188,7 @@ func (a *app) print(diags diag.Diagnostics) {
 // say prints text for people. What comes from elsewhere in it, out of a lock, a state
 // or the marks on a host, is made fit for a terminal.
 func (a *app) say(format string, args ...any) error {
-	_, err := fmt.Fprint(a.Stdout, view.CleanText(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprint(a.Stdout, ui.CleanText(fmt.Sprintf(format, args...)))
 	return err
 }
 
@@ -209,9 +211,9 @@ func (a *app) sourceText(name string) []byte {
 	return hclconfig.Cover(hclconfig.Options{Dir: a.folder()}, name, b)
 }
 
-func (a *app) options() view.Options {
+func (a *app) options() ui.Options {
 	width, height := a.Size()
-	return view.Options{
+	return ui.Options{
 		Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), Full: a.full, CompactWarnings: a.compactWarnings,
 		AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain, SavedPlan: a.savedPlan, SavedDigest: a.savedDigest,
 	}
@@ -219,7 +221,7 @@ func (a *app) options() view.Options {
 
 // errorOptions are options for what goes to stderr, which may be another terminal
 // than stdout, or a file.
-func (a *app) errorOptions() view.Options {
+func (a *app) errorOptions() ui.Options {
 	o := a.options()
 	o.Width, o.Height, o.Size = 0, 0, nil
 	if a.ErrorWidth != nil {

@@ -7,11 +7,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) consoleCommand() *cobra.Command {
@@ -75,7 +74,7 @@ func (a *app) console(ctx context.Context, o planOptions) error {
 			wrong = true
 			continue
 		}
-		if err := view.Expression(a.Stdout, v, a.options()); err != nil {
+		if err := stateview.Expression(a.Stdout, v, a.options()); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
@@ -49,7 +49,7 @@ func (a *app) newCodec(block *config.Encryption, migrate bool) *encryption.Codec
 	}
 	if a.ask != nil {
 		o.Passphrase = func(file string) ([]byte, error) {
-			secret, err := a.ask("Passphrase of " + view.Clean(file) + ": ")
+			secret, err := a.ask("Passphrase of " + ui.Clean(file) + ": ")
 			if err != nil {
 				return nil, noAnswer(err)
 			}

@@ -9,10 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -20,6 +17,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 )
 
 // quiet keeps what client-go logs of its own from the terminal: what matters of
@@ -90,7 +89,7 @@ const defectRemedy = "This is no mistake of yours. What was done before is recor
 // explain turns an error into a finding whose heading says what kind of
 // failure it is.
 func explain(err error) *diag.Diagnostic {
-	detail := sentence(view.CleanText(err.Error()))
+	detail := sentence(ui.CleanText(err.Error()))
 	var usage *usageError
 	if errors.As(err, &usage) {
 		// Flags are written here with one dash, as in Terraform.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
@@ -59,9 +59,9 @@ func (a *app) etcdStatusCommand() *cobra.Command {
 				if err != nil && members == nil {
 					return err
 				}
-				show := func() error { return view.EtcdStatus(a.Stdout, e.cluster, id, members, a.options()) }
+				show := func() error { return listing.EtcdStatus(a.Stdout, e.cluster, id, members, a.options()) }
 				if o.json {
-					show = func() error { return view.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
+					show = func() error { return listing.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
 				}
 				return cmp.Or(show(), err)
 			})
@@ -96,7 +96,7 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				file := view.EtcdSnapshotFile{
+				file := listing.EtcdSnapshotFile{
 					Cluster: e.cluster, Path: s.Path, Member: s.Member, EtcdID: s.EtcdID,
 					Revision: s.Revision, Taken: s.Taken.UTC(), Size: s.Size, SHA256: s.SHA256, WithoutQuorum: s.Local,
 				}
@@ -104,9 +104,9 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 					a.print(diag.Diagnostics{e.localSnapshot(s)})
 				}
 				if o.json {
-					return view.EtcdSnapshotJSON(a.Stdout, file)
+					return listing.EtcdSnapshotJSON(a.Stdout, file)
 				}
-				return view.EtcdSnapshot(a.Stdout, file, a.options())
+				return listing.EtcdSnapshot(a.Stdout, file, a.options())
 			})
 		},
 	}

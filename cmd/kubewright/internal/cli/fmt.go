@@ -13,12 +13,11 @@ import (
 	"slices"
 
 	udiff "github.com/aymanbagabas/go-udiff"
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state/safefile"
+	"github.com/spf13/cobra"
 )
 
 // fmtOptions are the flags of fmt.
@@ -73,7 +72,7 @@ func (a *app) fmtStdin(ctx context.Context, o fmtOptions) error {
 	changed := !bytes.Equal(src, out)
 	switch {
 	case o.diff:
-		_, err = io.WriteString(a.Stdout, view.CleanDiff(udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out))))
+		_, err = io.WriteString(a.Stdout, ui.CleanDiff(udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out))))
 	case !o.check:
 		_, err = a.Stdout.Write(out)
 	}
@@ -127,10 +126,10 @@ func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
 		return false, nil
 	}
 	if o.list {
-		fmt.Fprintln(a.Stdout, view.Clean(name))
+		fmt.Fprintln(a.Stdout, ui.Clean(name))
 	}
 	if o.diff {
-		fmt.Fprint(a.Stdout, view.CleanDiff(udiff.Unified("old/"+name, "new/"+name, string(src), string(out))))
+		fmt.Fprint(a.Stdout, ui.CleanDiff(udiff.Unified("old/"+name, "new/"+name, string(src), string(out))))
 	}
 	if o.check || !o.write {
 		return true, nil

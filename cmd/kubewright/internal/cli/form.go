@@ -3,10 +3,9 @@ package cli
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 // explanation is the value of -explain: an address of the plan.
@@ -40,7 +39,7 @@ type planForm string
 // flag adds -format to a command.
 func (f *planForm) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "format", "", "print the plan in this `form`: text, json, markdown, html, junit or github")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(export.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // fullFlag adds -full to a command.
@@ -60,7 +59,7 @@ func (f planForm) check(json, full bool, why explanation) error {
 	if json && f != "" {
 		return errors.New("-json and -format both say how to print: give one of them")
 	}
-	return view.PlanFormat(f.name())
+	return export.CheckPlanFormat(f.name())
 }
 
 func (f planForm) name() string {

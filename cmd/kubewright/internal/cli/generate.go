@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -25,7 +25,7 @@ type generation struct {
 	// file is its name; empty when nothing was written.
 	file string
 	// unsaid is what it does not have.
-	unsaid view.Unsaid
+	unsaid planview.ImportGaps
 }
 
 // generate writes the clusters that import blocks refer to, and that have no block,
@@ -138,5 +138,5 @@ func (s *session) tellGenerated() error {
 	if s.generated.file == "" || s.quietStdout || s.lines != nil {
 		return nil
 	}
-	return view.Generated(s.Stdout, s.generated.file, s.generated.unsaid, s.options())
+	return planview.Generated(s.Stdout, s.generated.file, s.generated.unsaid, s.options())
 }

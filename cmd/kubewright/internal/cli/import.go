@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -153,7 +153,7 @@ func (a *app) importCluster(ctx context.Context, id string, o importOptions) err
 	if err := s.imported(id, filepath.Base(file), st); err != nil {
 		return err
 	}
-	return view.Imported(a.Stdout, d.unsaid, s.options())
+	return planview.Imported(a.Stdout, d.unsaid, s.options())
 }
 
 // vacant refuses a folder in which there is a configuration or a state already.

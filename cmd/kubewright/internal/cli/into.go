@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -17,7 +19,7 @@ import (
 // linesFile is the file of -json-into.
 type linesFile struct {
 	*os.File
-	lines *view.JSONLines
+	lines *jsonlines.Stream
 }
 
 // openInto begins to write lines into a file, or a stream. Only its owner may read a
@@ -41,7 +43,7 @@ func (a *app) openInto(path string) error {
 	if err != nil {
 		return fmt.Errorf("-json-into=%s: %w", path, bare(err))
 	}
-	a.into = &linesFile{f, view.NewJSONLines(f, a.Now)}
+	a.into = &linesFile{f, jsonlines.New(f, a.Now)}
 	a.into.lines.Version(Version)
 	return nil
 }
@@ -68,7 +70,7 @@ func (b bothScreens) diagnostics(list diag.Diagnostics) {
 	b[1].diagnostics(list)
 }
 
-func (b bothScreens) plan(p *planner.Plan, o view.Options) error {
+func (b bothScreens) plan(p *planner.Plan, o ui.Options) error {
 	return errors.Join(b[0].plan(p, o), b[1].plan(p, o))
 }
 
@@ -76,8 +78,8 @@ func (b bothScreens) saved(path string, p *planner.Plan) error {
 	return errors.Join(b[0].saved(path, p), b[1].saved(path, p))
 }
 
-func (b bothScreens) progress(p *planner.Plan, o view.Options) view.Display {
-	return view.Both(b[0].progress(p, o), b[1].progress(p, o))
+func (b bothScreens) progress(p *planner.Plan, o ui.Options) progress.Display {
+	return progress.Both(b[0].progress(p, o), b[1].progress(p, o))
 }
 
 func (b bothScreens) complete(p *planner.Plan, o *executor.Outcome) error {

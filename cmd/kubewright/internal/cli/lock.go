@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) lockCommand() *cobra.Command {
@@ -53,7 +52,7 @@ func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
 	}
 	status := lockJSON{Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: a.silent(holder)}
 	if asJSON {
-		return view.WriteJSON(a.Stdout, status)
+		return ui.WriteJSON(a.Stdout, status)
 	}
 	text := "The state at " + status.Place + " is not locked.\n"
 	if holder != nil {
@@ -70,7 +69,7 @@ func (a *app) silent(i *backend.LockInfo) bool {
 // holderText says who holds a lock and what that means. Who holds it has written it,
 // and gets one line.
 func (a *app) holderText(store *statefile.Store, i *backend.LockInfo) string {
-	text := view.Clean(i.String()) + ".\n"
+	text := ui.Clean(i.String()) + ".\n"
 	switch {
 	case i.Certain && store.Local():
 		text += "Its process runs, or is stopped: the lock goes with it."

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -119,7 +119,7 @@ func (w loggedWorld) open(ctx context.Context, c config.Connection, address stri
 	if c.Host != "" {
 		address = c.Host
 	}
-	return w.log.Open(view.Clean(address), func() (providers.Host, error) { return w.world.open(ctx, c, address) })
+	return w.log.Open(ui.Clean(address), func() (providers.Host, error) { return w.world.open(ctx, c, address) })
 }
 
 func (w loggedWorld) access() providers.Access { return w.log.Access(w.world.access()) }

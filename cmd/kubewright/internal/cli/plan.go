@@ -7,7 +7,9 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -183,17 +185,17 @@ func (s *session) show() error { return s.screen().plan(s.result.Plan, s.planVie
 func (s *session) showAs(form planForm, why explanation) error {
 	switch {
 	case why.given:
-		return view.Explain(s.Stdout, s.result.Plan, why.at, s.planView())
+		return rationale.Explain(s.Stdout, s.result.Plan, why.at, s.planView())
 	case !form.programs():
 		return s.show()
 	}
-	return view.PlanAs(s.Stdout, s.result.Plan, string(form), s.planView())
+	return export.PlanAs(s.Stdout, s.result.Plan, string(form), s.planView())
 }
 
 // planView returns how a plan is shown: beside what the state knows.
-func (s *session) planView() view.Options {
+func (s *session) planView() ui.Options {
 	o := s.options()
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: s.priorOutputs(), Durations: s.durations()}, s.opts.parallelism
+	o.Recorded, o.Parallelism = ui.Recorded{Outputs: s.priorOutputs(), Durations: s.durations()}, s.opts.parallelism
 	return o
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drift"
@@ -151,7 +151,7 @@ func (s *session) savePlan(path string) error {
 		return err
 	}
 	if s.quietStdout {
-		return view.Saved(s.Stderr, path, s.result.Plan, s.errorOptions())
+		return planview.Saved(s.Stderr, path, s.result.Plan, s.errorOptions())
 	}
 	return s.screen().saved(path, s.result.Plan)
 }
@@ -294,7 +294,7 @@ func (s *session) unmoved(f *planfile.File) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", view.Differences(differences))})
+	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", planview.Differences(differences))})
 }
 
 // appliedAlready refuses a saved plan that came to its end: once more it would replace

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
@@ -60,7 +59,7 @@ func (a *app) schema(cmd *cobra.Command, path string) error {
 		name, below, _ := strings.Cut(rest, ".")
 		for i := range row.Attributes {
 			if row.Attributes[i].Name == name && below == "" {
-				return view.SchemaAttribute(a.Stdout, path, &row.Attributes[i], a.options())
+				return listing.SchemaAttribute(a.Stdout, path, &row.Attributes[i], a.options())
 			}
 		}
 		next := blockOf(row, name)
@@ -69,7 +68,7 @@ func (a *app) schema(cmd *cobra.Command, path string) error {
 		}
 		row, rest = next, below
 	}
-	return view.Schema(a.Stdout, path, row, a.options())
+	return listing.Schema(a.Stdout, path, row, a.options())
 }
 
 func blockOf(row *hclconfig.Block, name string) *hclconfig.Block {

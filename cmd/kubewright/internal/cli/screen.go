@@ -3,7 +3,13 @@ package cli
 import (
 	"fmt"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/runreport"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/schedule"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -14,11 +20,11 @@ type screen interface {
 	// diagnostics shows findings.
 	diagnostics(diag.Diagnostics)
 	// plan shows a plan; the options have what the state knows.
-	plan(p *planner.Plan, o view.Options) error
+	plan(p *planner.Plan, o ui.Options) error
 	// saved tells where a plan was saved; path is empty when it was not.
 	saved(path string, p *planner.Plan) error
 	// progress shows a run of the plan while it goes on.
-	progress(*planner.Plan, view.Options) view.Display
+	progress(*planner.Plan, ui.Options) progress.Display
 	// complete ends an apply of which nothing is left to do; the outcome is nil
 	// when no step ran.
 	complete(*planner.Plan, *executor.Outcome) error
@@ -50,52 +56,52 @@ func (s textScreen) diagnostics(list diag.Diagnostics) {
 	if list.HasErrors() || s.quietStdout {
 		w, o = s.Stderr, s.errorOptions()
 	}
-	_ = view.Diagnostics(w, list, o, s.sources)
+	_ = ui.Diagnostics(w, list, o, s.sources)
 }
 
-func (s textScreen) plan(p *planner.Plan, o view.Options) error { return view.Plan(s.Stdout, p, o) }
+func (s textScreen) plan(p *planner.Plan, o ui.Options) error { return planview.Print(s.Stdout, p, o) }
 
 func (s textScreen) saved(path string, p *planner.Plan) error {
-	return view.Saved(s.Stdout, path, p, s.options())
+	return planview.Saved(s.Stdout, path, p, s.options())
 }
 
-func (s textScreen) progress(p *planner.Plan, o view.Options) view.Display {
+func (s textScreen) progress(p *planner.Plan, o ui.Options) progress.Display {
 	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
-	return view.NewProgress(s.Stdout, view.Expect(p, o), s.draws())
+	return progress.New(s.Stdout, schedule.WithForecast(p, o), s.draws())
 }
 
 func (s textScreen) complete(p *planner.Plan, o *executor.Outcome) error {
-	if err := view.Complete(s.Stdout, p, o, s.options()); err != nil {
+	if err := runreport.Complete(s.Stdout, p, o, s.options()); err != nil {
 		return err
 	}
-	return view.Outputs(s.Stdout, p.Outputs, s.options())
+	return stateview.Outputs(s.Stdout, p.Outputs, s.options())
 }
 
 func (s textScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
-	return view.Incomplete(s.Stderr, p, o, s.errorOptions())
+	return runreport.Incomplete(s.Stderr, p, o, s.errorOptions())
 }
 
-func (s textScreen) note(text string) { _ = view.Note(s.Stdout, text, s.options()) }
+func (s textScreen) note(text string) { _ = ui.Note(s.Stdout, text, s.options()) }
 
 func (s textScreen) notConverged(p *planner.Plan) error {
-	return view.NotConverged(s.Stderr, p, s.errorOptions())
+	return runreport.NotConverged(s.Stderr, p, s.errorOptions())
 }
 
 // jsonScreen prints everything as one object per line.
 type jsonScreen struct {
 	*app
-	lines *view.JSONLines
+	lines *jsonlines.Stream
 }
 
 func (s jsonScreen) diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(list, s.sources) }
 
-func (s jsonScreen) plan(p *planner.Plan, o view.Options) error { return s.lines.Plan(p, o) }
+func (s jsonScreen) plan(p *planner.Plan, o ui.Options) error { return s.lines.Plan(p, o) }
 
 // The line of the plan has its digest.
 func (s jsonScreen) saved(string, *planner.Plan) error { return nil }
 
-func (s jsonScreen) progress(*planner.Plan, view.Options) view.Display {
-	return view.Display{Progress: s.lines}
+func (s jsonScreen) progress(*planner.Plan, ui.Options) progress.Display {
+	return progress.Display{Renderer: s.lines}
 }
 
 func (s jsonScreen) complete(p *planner.Plan, o *executor.Outcome) error {

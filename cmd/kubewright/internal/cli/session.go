@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -126,7 +127,7 @@ type planFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Res
 // the state which it plans with is the one that it changes.
 func (a *app) open(ctx context.Context, opts planOptions, operation string) (*session, error) {
 	if opts.json {
-		a.lines = view.NewJSONLines(a.Stdout, a.Now)
+		a.lines = jsonlines.New(a.Stdout, a.Now)
 		a.lines.Version(Version)
 	}
 	if err := a.openInto(opts.jsonInto); err != nil {
@@ -393,7 +394,7 @@ func (s *session) look(ctx context.Context) *topology.Fleet {
 	for _, m := range s.fleet.members {
 		names = append(names, m.target.String())
 	}
-	s.looking = view.NewLooking(s.Stdout, s.options(), s.draws(), names, s.Now())
+	s.looking = progress.NewObservation(s.Stdout, s.options(), s.draws(), names, s.Now())
 	s.fleet.answered = func(t state.Target) { s.looking.Answered(t.String()) }
 	defer s.looking.Start(s.Now)()
 	return s.logLooked(s.fleet.observe(ctx, s.config, s.recorded))

@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
@@ -72,9 +75,9 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return view.StateJSON(a.Stdout, st)
+				return stateview.JSON(a.Stdout, st)
 			}
-			return view.State(a.Stdout, st, a.options())
+			return stateview.Print(a.Stdout, st, a.options())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -105,11 +108,11 @@ func (a *app) showPlan(ctx context.Context, path string, form planForm, why expl
 	a.verified(ctx, f)
 	o := a.options()
 	o.AllowUnreachable, o.GivenAgain = f.AllowUnreachable, f.GivenAgain
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
+	o.Recorded, o.Parallelism = ui.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
 	if why.given {
-		return view.Explain(a.Stdout, f.Plan, why.at, o)
+		return rationale.Explain(a.Stdout, f.Plan, why.at, o)
 	}
-	return view.PlanAs(a.Stdout, f.Plan, form.name(), o)
+	return export.PlanAs(a.Stdout, f.Plan, form.name(), o)
 }
 
 func (a *app) outputCommand() *cobra.Command {
@@ -127,9 +130,9 @@ func (a *app) outputCommand() *cobra.Command {
 			}
 			if len(args) == 0 {
 				if asJSON {
-					return view.OutputsJSON(a.Stdout, st.Outputs)
+					return stateview.OutputsJSON(a.Stdout, st.Outputs)
 				}
-				return view.OutputList(a.Stdout, st.Outputs, a.options())
+				return stateview.OutputList(a.Stdout, st.Outputs, a.options())
 			}
 			v, ok := st.Outputs[args[0]]
 			if !ok {
@@ -137,7 +140,7 @@ func (a *app) outputCommand() *cobra.Command {
 				return &diagError{diag.Diagnostics{diag.Errorf("Output not found", "The state has no output %q.%s "+
 					"Outputs are recorded by apply; those that are there: %s.", args[0], didYouMean("", args[0], names), listed(names))}}
 			}
-			return view.Output(a.Stdout, v, raw, asJSON, a.options())
+			return stateview.Output(a.Stdout, v, raw, asJSON, a.options())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -175,7 +178,7 @@ func (a *app) stateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			targets := view.StateTargets(st)
+			targets := stateview.Targets(st)
 			if len(args) > 0 {
 				wanted, err := spokenOf(st, args)
 				if err != nil {
@@ -183,7 +186,7 @@ func (a *app) stateCommand() *cobra.Command {
 				}
 				targets = slices.DeleteFunc(targets, func(t state.Target) bool { return !slices.Contains(wanted, t) })
 			}
-			return view.StateList(a.Stdout, targets)
+			return stateview.List(a.Stdout, targets)
 		},
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
@@ -201,7 +204,7 @@ func (a *app) stateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown, err := view.StateShow(a.Stdout, st, address, a.options())
+			shown, err := stateview.Show(a.Stdout, st, address, a.options())
 			if err == nil && !shown {
 				return notRecorded(st, address)
 			}
@@ -242,7 +245,7 @@ func (a *app) graphCommand() *cobra.Command {
 				}
 				format = "html"
 			}
-			if err := view.GraphFormat(format); err != nil {
+			if err := export.CheckGraphFormat(format); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			a.quietStdout = true
@@ -251,13 +254,13 @@ func (a *app) graphCommand() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			return view.Graph(a.Stdout, s.result.Plan, format, s.planView())
+			return export.Graph(a.Stdout, s.result.Plan, format, s.planView())
 		},
 	}
 	a.planFlags(&o, cmd)
 	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, html, mermaid or json")
 	cmd.Flags().BoolVar(&html, "html", false, "the same as -format=html")
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(export.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/ownership"
@@ -130,7 +131,7 @@ func (a *app) stateMoveCommand() *cobra.Command {
 					return err
 				}
 			}
-			return view.StateMoved(s.Stdout, moves, dry, s.options())
+			return stateview.Moved(s.Stdout, moves, dry, s.options())
 		},
 	}
 	o.lockFlag(cmd.Flags())
@@ -199,7 +200,7 @@ func (a *app) stateRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := view.StateForgets(s.Stdout, s.forgets(left), dry, s.options()); err != nil || dry {
+			if err := stateview.Forgetting(s.Stdout, s.forgets(left), dry, s.options()); err != nil || dry {
 				return err
 			}
 			if !approved {
@@ -210,7 +211,7 @@ func (a *app) stateRemoveCommand() *cobra.Command {
 			if err := s.rewrite(cmd.Context(), state.Learned{Left: left}); err != nil {
 				return err
 			}
-			return view.StateForgot(s.Stdout, len(left), s.options())
+			return stateview.Forgot(s.Stdout, len(left), s.options())
 		},
 	}
 	o.input = true
@@ -247,10 +248,10 @@ func spokenOf(st *state.State, addresses []string) ([]state.Target, error) {
 }
 
 // forgets tells what is forgotten, and which of it was protected.
-func (s *session) forgets(targets []state.Target) []view.Forgotten {
-	var out []view.Forgotten
+func (s *session) forgets(targets []state.Target) []stateview.Forgotten {
+	var out []stateview.Forgotten
 	for _, t := range targets {
-		f := view.Forgotten{Target: t}
+		f := stateview.Forgotten{Target: t}
 		if n := s.recorded.Nodes[t]; n != nil {
 			f.Note, f.Protected = n.Address+", "+n.Role, n.PreventDestroy
 		}
@@ -267,13 +268,13 @@ func (s *session) agree(ctx context.Context, command string) error {
 	if !s.canAsk(s.opts) {
 		return fmt.Errorf("%w: run kubewright %s with -auto-approve when the above is what you want", errNobody, command)
 	}
-	view.Ask(s.Stdout, "yes", s.options())
+	ui.Ask(s.Stdout, "yes", s.options())
 	line, err := s.line(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil || strings.TrimSpace(line) != "yes" {
-		if err := view.NothingChanged(s.Stdout, s.options()); err != nil {
+		if err := ui.NothingChanged(s.Stdout, s.options()); err != nil {
 			return err
 		}
 		return exit(exitError)

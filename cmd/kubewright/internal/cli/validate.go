@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/spf13/cobra"
 )
@@ -24,7 +24,7 @@ func (a *app) validateCommand() *cobra.Command {
 			diags = append(diags, a.unfit(cfg, diags, true)...)
 			a.sources = a.sourceText
 			if o.json {
-				if err := view.ValidateJSON(a.Stdout, diags, a.sources); err != nil {
+				if err := ui.ValidateJSON(a.Stdout, diags, a.sources); err != nil {
 					return err
 				}
 				if diags.HasErrors() {
@@ -35,7 +35,7 @@ func (a *app) validateCommand() *cobra.Command {
 			if err := a.failed(diags); err != nil {
 				return err
 			}
-			return view.Valid(a.Stdout, a.options())
+			return ui.Valid(a.Stdout, a.options())
 		},
 	}
 	o.variableFlags(cmd.Flags())

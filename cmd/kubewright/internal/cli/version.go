@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -17,7 +16,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  kubewright version\n  kubewright version -json | jq -r .version",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return view.WriteJSON(a.Stdout, map[string]string{"version": Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
+				return ui.WriteJSON(a.Stdout, map[string]string{"version": Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
 			}
 			_, err := fmt.Fprint(a.Stdout, versionText())
 			return err

@@ -1,0 +1,227 @@
+package blocks
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/diffview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Printer prints resources as blocks.
+type Printer struct{ diffview.Printer }
+
+// NewPrinter returns a printer on a new page.
+func NewPrinter(o ui.Options) Printer { return Printer{diffview.NewPrinter(o)} }
+
+// PrintResources prints the resources, each once: nodes whose blocks are the same up to
+// their own names and addresses follow the first of them in a sentence.
+func (p Printer) PrintResources(resources []Resource) {
+	nodes, mirrors := SplitRepeating(resources, p.Full)
+	groups := p.Fold(nodes)
+	last := lastNode(groups)
+	seen := NewShownItems()
+	for i, g := range groups {
+		first := p.Elide(g[0], seen)
+		for _, c := range first.comments {
+			p.Line("  # ", c)
+		}
+		p.Print([]diffview.Entry{first.Entry}, 0)
+		p.Line()
+		var also []string
+		if len(g) > 1 {
+			also = append(also, "the same for "+ui.CommaList(p.Others(g[1:])))
+		}
+		if i == last {
+			also = append(also, mirrors...)
+		}
+		if len(also) > 0 {
+			p.Line("  (", ui.Wrap(strings.Join(also, "; "), p.Width-3, "   "), ")")
+			p.Line()
+		}
+	}
+}
+
+// Elide takes out of a new node what is the same on a node printed before, up to names
+// and addresses, and says where to look. A new item that is not the same shows what it
+// differs in.
+func (p Printer) Elide(r Resource, seen *ShownItems) Resource {
+	if r.Target.Type != state.TypeNode || p.Full {
+		return r
+	}
+	own := replacer(r.names.all, "<self>")
+	var kept []diffview.Entry
+	var same itemsByNode
+	for _, ph := range r.Entry.Kids {
+		rest, gone := p.splitRepeated(r, own, ph, seen)
+		switch {
+		case r.Action != planner.Create:
+		case ph.Block && len(rest) == 0 && len(gone.nodes) == 1:
+			same.add(gone.nodes[0], ph.Head)
+			continue
+		case gone.largest() >= minElided || len(rest) == 0 && ph.Block:
+			for _, first := range gone.nodes {
+				rest = append(rest, sameAsNote(ui.Plural(len(gone.items[first]), "item"), first))
+			}
+			ph.Kids = rest
+			kept = append(kept, ph)
+			continue
+		}
+		kids := make([]diffview.Entry, len(ph.Kids))
+		for i, it := range ph.Kids {
+			kids[i] = seen.compared(p.Printer, r, own, ph, it)
+		}
+		ph.Kids = kids
+		kept = append(kept, ph)
+	}
+	for _, first := range same.nodes {
+		kept = append(kept, sameAsNote(ui.CommaList(same.items[first]), first))
+	}
+	r.Entry.Kids = kept
+	return r
+}
+
+func sameAsNote(what, first string) diffview.Entry {
+	return diffview.Entry{Comment: true, Indented: true, Text: "# (" + what + " as on " + first + ")"}
+}
+
+// splitRepeated separates the items of a phase that are new from those that were shown on
+// another node with the same content, and remembers the new ones.
+func (p Printer) splitRepeated(r Resource, own func(string) string, ph diffview.Entry, seen *ShownItems) (rest []diffview.Entry, gone itemsByNode) {
+	for _, it := range ph.Kids {
+		if where, ok := seen.firstShownOn(r, own, ph, it); ok {
+			gone.add(where, it.Head)
+			continue
+		}
+		rest = append(rest, seen.compared(p.Printer, r, own, ph, it))
+	}
+	return rest, gone
+}
+
+// minElided is how many lines a comment has to save.
+const minElided = 3
+
+// itemsByNode collects what is the same as where, in the order of finding it.
+type itemsByNode struct {
+	nodes []string
+	items map[string][]string
+}
+
+func (t *itemsByNode) add(where, what string) {
+	if t.items == nil {
+		t.items = map[string][]string{}
+	}
+	if t.items[where] == nil {
+		t.nodes = append(t.nodes, where)
+	}
+	t.items[where] = append(t.items[where], what)
+}
+
+func (t *itemsByNode) largest() int {
+	n := 0
+	for _, w := range t.items {
+		n = max(n, len(w))
+	}
+	return n
+}
+
+// SplitRepeating takes out the clusters that only repeat what their nodes get, and says
+// so in sentences.
+func SplitRepeating(resources []Resource, full bool) (rest []Resource, mirrors []string) {
+	for _, r := range resources {
+		if len(r.repeatedObjects) == 0 || full {
+			rest = append(rest, r)
+			continue
+		}
+		verb := " changes with them"
+		if len(r.repeatedObjects) > 1 {
+			verb = " change with them"
+		}
+		mirrors = append(mirrors, ui.Clean(r.Target.String())+": "+strings.Join(r.repeatedObjects, ", ")+verb)
+	}
+	return rest, mirrors
+}
+
+// lastNode returns the last group of nodes that are updated, or -1.
+func lastNode(groups [][]Resource) int {
+	last := -1
+	for i, g := range groups {
+		if g[0].Target.Type == state.TypeNode && g[0].Action == planner.Update {
+			last = i
+		}
+	}
+	return last
+}
+
+// Others names folded nodes shortly: a replacement or an unusual reason shows
+// in the comment lines, which are the same for all.
+func (p Printer) Others(rs []Resource) []string {
+	out := make([]string, len(rs))
+	for i, r := range rs {
+		out[i] = r.names.title
+	}
+	return out
+}
+
+// Fold groups resources that look the same, in the order of their first.
+func (p Printer) Fold(resources []Resource) [][]Resource {
+	var groups [][]Resource
+	place := map[string]int{}
+	var all []string
+	for _, r := range resources {
+		all = append(all, r.names.all...)
+	}
+	other := newWords(all)
+	for _, r := range resources {
+		shape := ""
+		if r.Target.Type == state.TypeNode && !p.Full {
+			shape = p.shape(r, other)
+		}
+		if i, ok := place[shape]; ok && shape != "" {
+			groups[i] = append(groups[i], r)
+			continue
+		}
+		place[shape] = len(groups)
+		groups = append(groups, []Resource{r})
+	}
+	return groups
+}
+
+// shape returns the resource's text with its own names and addresses taken out. In
+// comments (what stays up meanwhile, what comes next) the names of other nodes
+// are taken out too; in values they count.
+func (p Printer) shape(r Resource, other words) string {
+	text := diffview.NewPrinter(ui.Options{Width: ui.Endless})
+	for _, c := range r.comments {
+		text.Line("# ", ansi.Strip(c))
+	}
+	text.Print([]diffview.Entry{plainEntry(r.Entry)}, 0)
+	own := replacer(r.names.all, "<self>")
+	lines := append(strings.Split(text.String(), "\n"), contents(r.Entry)...)
+	for i, line := range lines {
+		line = own(line)
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			line = other.replace(line, "<other>")
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// plainEntry takes colour out of an entry.
+func plainEntry(e diffview.Entry) diffview.Entry {
+	e.Text, e.Head, e.Key = ansi.Strip(e.Text), ansi.Strip(e.Head), ansi.Strip(e.Key)
+	e.Text = strings.Join(strings.Fields(e.Text), " ")
+	kids := make([]diffview.Entry, len(e.Kids))
+	for i, k := range e.Kids {
+		kids[i] = plainEntry(k)
+	}
+	body := make([]diffview.BodyLine, len(e.Body))
+	for i, l := range e.Body {
+		body[i] = diffview.BodyLine{Sym: l.Sym, Text: ansi.Strip(l.Text)}
+	}
+	e.Kids, e.Body = kids, body
+	return e
+}

@@ -1,0 +1,247 @@
+package export
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/outline"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// GitHub shows ten annotations of each level per step of a workflow, and cuts
+// what is longer.
+const (
+	maxAnnotations      = 10
+	maxAnnotationLength = 4000
+)
+
+// annotation is a workflow command of GitHub: what a line of the configuration
+// changes, or what becomes of some resources as a whole.
+type annotation struct {
+	// level is notice, warning or error.
+	level  string
+	title  string
+	origin state.Source
+	// of are the resources that it refers to.
+	of    []string
+	lines []string
+}
+
+// annotations prints a plan as annotations of a workflow. Each changed item is
+// in one, at the line that changes it: what the plan warns of, what is destroyed or
+// replaced, what changed outside and what could not be looked at as warnings, what
+// policies refuse as errors, the rest as notices. Those that GitHub would not show are
+// counted in the last of a level.
+func annotations(w io.Writer, plan *planner.Plan, o ui.Options) error {
+	r := outline.NewReview(plan, o)
+	all := collectAnnotations(r)
+	p := ui.NewPage(ui.Options{Width: ui.Endless})
+	p.Line("::notice title=kubewright::" + commandText(r.Headline()+" Digest "+r.Short()+"."))
+	for _, level := range []string{"error", "warning", "notice"} {
+		var of []*annotation
+		for _, a := range all.list {
+			if a.level == level {
+				of = append(of, a)
+			}
+		}
+		room := maxAnnotations
+		if level == "notice" {
+			room-- // the first line of all is one
+		}
+		if n := len(of); n > room {
+			left := &annotation{level: level, title: "kubewright: " + ui.Plural(n-room+1, "more annotation")}
+			lines := 0
+			for _, a := range of[room-1:] {
+				lines += len(a.lines)
+			}
+			left.lines = []string{"GitHub shows " + strconv.Itoa(maxAnnotations) + " of a kind. " + ui.Plural(lines, "line") + " left out; kubewright show prints all of the plan."}
+			of = append(of[:room-1:room-1], left)
+		}
+		for _, a := range of {
+			p.Line(a.command())
+		}
+	}
+	return p.Flush(w)
+}
+
+// annotationList collects annotations: what is said of one line of the configuration,
+// or of resources as a whole, goes together.
+type annotationList struct {
+	list  []*annotation
+	place map[annotationKey]*annotation
+}
+
+type annotationKey struct{ level, title, origin string }
+
+// add says something of a resource.
+func (a *annotationList) add(level, title string, origin state.Source, of string, lines ...string) {
+	k := annotationKey{level, title, origin.String()}
+	x := a.place[k]
+	if x == nil {
+		x = &annotation{level: level, title: title, origin: origin}
+		a.place[k] = x
+		a.list = append(a.list, x)
+	}
+	if !slices.Contains(x.of, of) {
+		x.of = append(x.of, of)
+	}
+	for _, line := range lines {
+		if line != "" {
+			x.lines = append(x.lines, line)
+		}
+	}
+}
+
+// collectAnnotations says everything, the worst first.
+func collectAnnotations(r *outline.Review) *annotationList {
+	a := &annotationList{place: map[annotationKey]*annotation{}}
+	for _, d := range outline.Warnings(r.Plan) {
+		a.add("warning", d.Summary, d.Subject, "", warningLines(d)...)
+	}
+	for _, u := range r.Withheld {
+		a.add("warning", "could not be looked at", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
+	}
+	for _, f := range r.Policies {
+		level := "error"
+		if f.Overridden {
+			level = "warning"
+		}
+		a.add(level, "policy "+f.Policy, f.Source, f.Rule, outline.PolicyNote(f))
+	}
+	for _, x := range r.Resources {
+		a.resource(x)
+	}
+	for _, d := range r.Drift {
+		a.add("warning", planner.ReasonDrift+", and left so", originOf(d.Change), d.Address.Target.String(), itemLines(d)...)
+	}
+	return a
+}
+
+// warningLines returns those of a warning, which stands at what it would quote. None is so
+// long that nothing of it would be shown.
+func warningLines(d *diag.Diagnostic) []string {
+	var out []string
+	if d.Address != "" {
+		out = append(out, "with "+d.Address)
+	}
+	for line := range strings.SplitSeq(ui.CleanText(d.Detail), "\n") {
+		out = append(out, cut(line, maxAnnotationLength/2))
+	}
+	return out
+}
+
+// resource says what changes an existing resource at the lines that change it,
+// and of what is created, destroyed or replaced everything in one place.
+func (a *annotationList) resource(x outline.ReviewedResource) {
+	level, of := "notice", x.Target.String()
+	if x.Rank() == 0 {
+		level = "warning"
+	}
+	whole := []string{}
+	if x.Reason != "" {
+		whole = append(whole, of+": "+x.Reason)
+	}
+	for _, p := range x.Phases {
+		if p.Effect != "" || len(p.Items) == 0 {
+			whole = append(whole, string(p.Action)+" "+p.ID.String()+": "+p.Effect)
+		}
+		for _, it := range p.Items {
+			theirs, it := splitOutside(it)
+			if theirs.Mends() {
+				a.add("warning", planner.ReasonDrift+", and put right", originOf(theirs.Change), of, itemLines(theirs)...)
+			}
+			origin := originOf(it.Change)
+			switch {
+			case theirs.Mends() && len(it.Attributes) == 0:
+			case x.Action == planner.Update && origin.File != "":
+				a.add(level, "changes", origin, of, itemLines(it)...)
+			default:
+				whole = append(whole, itemLines(it)...)
+			}
+		}
+	}
+	a.add(level, x.Verdict, state.Source{}, of, whole...)
+}
+
+// splitOutside splits an item into what somebody else has changed and what the configuration
+// wants to be otherwise.
+func splitOutside(it outline.ReviewedItem) (theirs, ours outline.ReviewedItem) {
+	theirs, ours = it, it
+	if it.Reason == planner.ReasonDrift {
+		ours.Attributes = nil
+		return theirs, ours
+	}
+	outside := func(a planner.AttributeChange) bool { return a.Outside }
+	inside := func(a planner.AttributeChange) bool { return !a.Outside }
+	theirs.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), inside)
+	ours.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), outside)
+	return theirs, ours
+}
+
+// itemLines name an item, what happens to it, and its values.
+func itemLines(it outline.ReviewedItem) []string {
+	out := []string{string(it.Action) + " " + it.Address.String()}
+	if it.Action == planner.Update || len(it.Attributes) <= 3 {
+		for _, a := range it.Attributes {
+			out = append(out, "  "+a.Path+": "+beforeAfter(a))
+		}
+	}
+	return out
+}
+
+// beforeAfter returns a change on one line, of a secret in the words of the text.
+func beforeAfter(a planner.AttributeChange) string {
+	secret := a.Before.Kind() == state.KindSensitive || a.After.Kind() == state.KindSensitive
+	if secret && !a.Before.IsNull() && !a.After.IsNull() {
+		return ui.SecretChange(a.Before, a.After)
+	}
+	return ui.Inline(ui.ShortDigest(a.Before)) + " -> " + ui.Inline(ui.ShortDigest(a.After))
+}
+
+// command returns the annotation as a workflow command.
+func (a *annotation) command() string {
+	var b strings.Builder
+	title := a.title
+	switch n := len(a.of); {
+	case n == 1:
+		title = a.of[0] + " " + title
+	case n > 1:
+		title = a.of[0] + " and " + strconv.Itoa(n-1) + " more: " + title
+	}
+	if a.title == "changes" {
+		title = a.origin.String() + " changes " + strings.TrimSuffix(strings.TrimSuffix(title, "changes"), ": ")
+	}
+	b.WriteString("::" + a.level + " title=" + commandProperty(strings.TrimSpace(title)))
+	if a.origin.File != "" {
+		b.WriteString(",file=" + commandProperty(a.origin.File) + ",line=" + strconv.Itoa(a.origin.Line))
+	}
+	b.WriteString("::")
+	size := 0
+	for i, line := range a.lines {
+		text := commandText(line)
+		if size += len(text); size > maxAnnotationLength {
+			b.WriteString("%0A" + ui.Plural(len(a.lines)-i, "more line") + " left out")
+			break
+		}
+		if i > 0 {
+			b.WriteString("%0A")
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// commandText is text in a workflow command: nothing in it ends the command.
+func commandText(s string) string {
+	return strings.ReplaceAll(ui.Clean(s), "%", "%25")
+}
+
+// commandProperty is text in a property of a workflow command.
+func commandProperty(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandText(s))
+}
