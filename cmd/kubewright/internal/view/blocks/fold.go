@@ -16,8 +16,8 @@ type Printer struct{ diffview.Printer }
 // NewPrinter returns a printer on a new page.
 func NewPrinter(o ui.Options) Printer { return Printer{diffview.NewPrinter(o)} }
 
-// PrintResources prints the resources, each once: nodes whose blocks are the same up to
-// their own names and addresses follow the first of them in a sentence.
+// PrintResources prints each resource once. Nodes whose blocks are the same up to their own names
+// and addresses are named below the first of them.
 func (p Printer) PrintResources(resources []Resource) {
 	nodes, mirrors := SplitRepeating(resources, p.Full)
 	groups := p.Fold(nodes)
@@ -44,9 +44,8 @@ func (p Printer) PrintResources(resources []Resource) {
 	}
 }
 
-// Elide takes out of a new node what is the same on a node printed before, up to names
-// and addresses, and says where to look. A new item that is not the same shows what it
-// differs in.
+// Elide removes from a new node the items that a node printed before has as well, up to names and
+// addresses, and notes that node. New items that differ show the difference.
 func (p Printer) Elide(r Resource, seen *ShownItems) Resource {
 	if r.Target.Type != state.TypeNode || p.Full {
 		return r
@@ -87,8 +86,8 @@ func sameAsNote(what, first string) diffview.Entry {
 	return diffview.Entry{Comment: true, Indented: true, Text: "# (" + what + " as on " + first + ")"}
 }
 
-// splitRepeated separates the items of a phase that are new from those that were shown on
-// another node with the same content, and remembers the new ones.
+// splitRepeated separates new items of a phase from those that another node has shown with the
+// same content, and remembers the new ones.
 func (p Printer) splitRepeated(r Resource, own func(string) string, ph diffview.Entry, seen *ShownItems) (rest []diffview.Entry, gone itemsByNode) {
 	for _, it := range ph.Kids {
 		if where, ok := seen.firstShownOn(r, own, ph, it); ok {
@@ -100,10 +99,11 @@ func (p Printer) splitRepeated(r Resource, own func(string) string, ph diffview.
 	return rest, gone
 }
 
-// minElided is how many lines a comment has to save.
+// minElided is the number of lines that a comment has to save.
 const minElided = 3
 
-// itemsByNode collects what is the same as where, in the order of finding it.
+// itemsByNode collects repeated items by the node that showed them first, in the order of their
+// discovery.
 type itemsByNode struct {
 	nodes []string
 	items map[string][]string
@@ -127,8 +127,8 @@ func (t *itemsByNode) largest() int {
 	return n
 }
 
-// SplitRepeating takes out the clusters that only repeat what their nodes get, and says
-// so in sentences.
+// SplitRepeating removes the clusters that only repeat the changes of their nodes, and returns a
+// sentence for each.
 func SplitRepeating(resources []Resource, full bool) (rest []Resource, mirrors []string) {
 	for _, r := range resources {
 		if len(r.repeatedObjects) == 0 || full {
@@ -144,7 +144,7 @@ func SplitRepeating(resources []Resource, full bool) (rest []Resource, mirrors [
 	return rest, mirrors
 }
 
-// lastNode returns the last group of nodes that are updated, or -1.
+// lastNode returns the index of the last group of nodes that are updated, or -1.
 func lastNode(groups [][]Resource) int {
 	last := -1
 	for i, g := range groups {
@@ -155,8 +155,8 @@ func lastNode(groups [][]Resource) int {
 	return last
 }
 
-// Others names folded nodes shortly: a replacement or an unusual reason shows
-// in the comment lines, which are the same for all.
+// Others returns short names of folded nodes. A replacement or an unusual reason is part of the
+// comment lines, which are the same for all of them.
 func (p Printer) Others(rs []Resource) []string {
 	out := make([]string, len(rs))
 	for i, r := range rs {
@@ -165,7 +165,7 @@ func (p Printer) Others(rs []Resource) []string {
 	return out
 }
 
-// Fold groups resources that look the same, in the order of their first.
+// Fold groups resources that look the same, in the order of the first of each group.
 func (p Printer) Fold(resources []Resource) [][]Resource {
 	var groups [][]Resource
 	place := map[string]int{}
@@ -189,9 +189,8 @@ func (p Printer) Fold(resources []Resource) [][]Resource {
 	return groups
 }
 
-// shape returns the resource's text with its own names and addresses taken out. In
-// comments (what stays up meanwhile, what comes next) the names of other nodes
-// are taken out too; in values they count.
+// shape returns the resource's text without its own names and addresses. In comments, such as
+// which nodes stay up meanwhile, the names of other nodes are removed too; in values they count.
 func (p Printer) shape(r Resource, other words) string {
 	text := diffview.NewPrinter(ui.Options{Width: ui.Endless})
 	for _, c := range r.comments {
@@ -210,7 +209,7 @@ func (p Printer) shape(r Resource, other words) string {
 	return strings.Join(lines, "\n")
 }
 
-// plainEntry takes colour out of an entry.
+// plainEntry removes colour from an entry.
 func plainEntry(e diffview.Entry) diffview.Entry {
 	e.Text, e.Head, e.Key = ansi.Strip(e.Text), ansi.Strip(e.Head), ansi.Strip(e.Key)
 	e.Text = strings.Join(strings.Fields(e.Text), " ")

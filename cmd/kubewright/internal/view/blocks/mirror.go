@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// repeatedObjects reports whether a cluster changes only in the objects that repeat what its
-// nodes are shown to get, and names them.
+// repeatedObjects returns the names of the objects of a cluster that changes only in those which
+// repeat the changes of its nodes; nothing for another cluster.
 func repeatedObjects(plan *outline.Index, c planner.ResourceChange, phases []outline.Phase) []string {
 	if c.Target.Type != state.TypeCluster || c.Action != planner.Update {
 		return nil
@@ -44,11 +44,10 @@ func repeatedObjects(plan *outline.Index, c planner.ResourceChange, phases []out
 	return out
 }
 
-// valueSet are values that come or go, as a plan shows them.
+// valueSet is a set of values that a plan shows as added or removed.
 type valueSet map[namedValue]bool
 
-// namedValue is a value with the name of the setting or argument that has it. The name
-// is empty for any.
+// namedValue is a value with the name of its setting or argument; an empty name stands for any.
 type namedValue struct {
 	removed    bool
 	name, text string
@@ -75,12 +74,12 @@ func valuesOnNodes(x *outline.Index, cluster state.Target) valueSet {
 	return set
 }
 
-// configHash is the annotation in which kubeadm notes whether somebody has edited a
-// configuration: it follows from the rest of the object.
+// configHash is the annotation by which kubeadm notices an edited configuration. It follows from
+// the rest of the object.
 const configHash = "kubeadm.kubernetes.io/component-config.hash"
 
-// repeats reports whether all of what changes in an attribute is among the values: of the
-// same name, or one that says by itself what it is, as an address or a path does.
+// repeats reports whether all changes of an attribute are in the set, under the same name or, for
+// values that identify themselves, such as an address or a path, under any.
 func (s valueSet) repeats(a planner.AttributeChange) bool {
 	values, all := changedLeaves(a)
 	changes := len(values) > 0
@@ -97,8 +96,8 @@ func (s valueSet) repeats(a planner.AttributeChange) bool {
 	return all && changes
 }
 
-// changedLeaves returns the leaves of a changed attribute that are not on both of its sides.
-// All is false when there are more: what is not known yet.
+// changedLeaves returns the leaves of a changed attribute that are on one of its sides only. All
+// is false when some are not known yet.
 func changedLeaves(a planner.AttributeChange) (values []namedValue, all bool) {
 	path := state.SplitPath(a.Path)
 	name := path[len(path)-1]
@@ -124,8 +123,8 @@ func changedLeaves(a planner.AttributeChange) (values []namedValue, all bool) {
 
 func compound(v state.Value) bool { return v.Kind() == state.KindMap || ui.IsList(v) }
 
-// leaves collects the leaves of a value by the names of what they belong to, and tells
-// whether all of them are known. An argument of kubeadm is a name and a value.
+// leaves collects the leaves of a value by the names of their settings, and reports whether all of
+// them are known. An argument of kubeadm is a name and a value.
 func leaves(name string, v state.Value, out map[namedValue]bool) bool {
 	all := true
 	switch v.Kind() {

@@ -11,14 +11,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// nodeNames are what a node is called.
+// nodeNames are the names of a node.
 type nodeNames struct {
-	// title is the shortest that tells it apart from others on the screen.
+	// title is the shortest that is unique on the screen.
 	title string
 	all   []string
 }
 
-// nodeNamesOf collects a node's key, address and Kubernetes name from the plan.
+// nodeNamesOf returns a node's key, addresses and Kubernetes name from the plan.
 func nodeNamesOf(plan *outline.Index, c planner.ResourceChange) nodeNames {
 	n := nodeNames{title: ui.Clean(c.Target.String())}
 	if c.Target.Type != state.TypeNode {
@@ -57,7 +57,7 @@ func nodeNamesOf(plan *outline.Index, c planner.ResourceChange) nodeNames {
 	return n
 }
 
-// nodeName returns the Kubernetes name in an operation on a node.
+// nodeName returns the Kubernetes name of the node in an operation.
 func nodeName(op planner.Operation) string {
 	switch o := op.(type) {
 	case planner.PatchNode:

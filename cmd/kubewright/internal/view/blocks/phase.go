@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// phases turns a resource's phases into entries: a block where items change, a
-// line where only operations run.
+// phases turns the phases of a resource into entries: a block for one with changed items, a line
+// for one with operations alone.
 func (p Printer) phases(phases []outline.Phase, c planner.ResourceChange, reason string) []diffview.Entry {
 	width := 0
 	for _, ph := range phases {
@@ -30,14 +30,13 @@ func (p Printer) phases(phases []outline.Phase, c planner.ResourceChange, reason
 	return out
 }
 
-// inOneLine reports whether a phase has no items to show, or that those of what goes are
-// only forgotten.
+// inOneLine reports whether a phase has no items to show, or only items that the state forgets.
 func inOneLine(ph outline.Phase, c planner.ResourceChange) bool {
 	return len(ph.Changes) == 0 || c.Action == planner.Delete && ph.Step == nil
 }
 
-// phaseLine returns a step without items to show: drain, reset, an upload. Steps
-// that only wait show in the order line alone.
+// phaseLine returns a step without items, such as a drain, a reset or an upload. Steps that only
+// wait appear in the order line alone.
 func (p Printer) phaseLine(ph outline.Phase, c planner.ResourceChange, width int) []diffview.Entry {
 	text, sym := "", ui.SymbolOf(c.Action)
 	if ph.Step != nil {

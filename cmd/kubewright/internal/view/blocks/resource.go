@@ -11,18 +11,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Resource is a cluster, node or addon of a plan, ready to be laid out.
+// Resource is a cluster, node or addon of a plan before it is laid out.
 type Resource struct {
 	planner.ResourceChange
 	comments []string
 	Entry    diffview.Entry
 	names    nodeNames
-	// repeatedObjects is set for a cluster of which only the objects change that
-	// repeat what its nodes get: their names.
+	// repeatedObjects are the names of the changed objects of a cluster of which nothing changes
+	// but what repeats the changes of its nodes.
 	repeatedObjects []string
 }
 
-// Resources collects the steps and changes of a plan under what they belong to.
+// Resources returns the resources of a plan with their steps and changes.
 func (p Printer) Resources(plan *planner.Plan) []Resource {
 	var out []Resource
 	known := map[state.Target]bool{}
@@ -57,12 +57,12 @@ func (p Printer) resource(plan *outline.Index, c planner.ResourceChange) Resourc
 	return r
 }
 
-// Moved says how a target is called in the state by now.
+// Moved returns the old and the new name of a target.
 func (p Printer) Moved(m state.Moved) string {
 	return p.Bold(ui.Clean(m.From.String())) + " has moved to " + p.Bold(ui.Clean(m.To.String()))
 }
 
-// resourceComments say what becomes of the resource, and why.
+// resourceComments returns what happens to the resource, and why.
 func (p Printer) resourceComments(c planner.ResourceChange, reason string) []string {
 	verb := map[planner.Action]string{
 		planner.Create:  "will be created",

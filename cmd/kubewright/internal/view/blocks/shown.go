@@ -11,29 +11,30 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ShownItems holds the new items that a plan has shown so far. New items are printed in
-// brief, so they are compared by their content, with the names and addresses of their
-// nodes taken out: a brief line may be equal where the content is not.
+// ShownItems are the new items that a plan has shown so far. New items are printed in brief but
+// compared by their content, without the names and addresses of their nodes: two items may differ
+// that have the same brief line.
 type ShownItems struct {
-	// nodes maps a digest of an item and its content to the node it was first shown on.
+	// nodes maps a digest of an item and its content to the node that showed it first.
 	nodes map[[sha256.Size]byte]string
-	// samples maps the name of an item to the first one that was shown.
+	// samples maps the name of an item to the first one shown.
 	samples map[string]sample
 }
 
-// sample is a new item as shown on a node.
+// sample is a new item as a node showed it.
 type sample struct {
 	node string
 	own  func(string) string
 	attr []planner.AttributeChange
 }
 
+// NewShownItems returns an empty record.
 func NewShownItems() *ShownItems {
 	return &ShownItems{nodes: map[[sha256.Size]byte]string{}, samples: map[string]sample{}}
 }
 
-// firstShownOn returns the node on which the same item was shown with the same content, or
-// remembers the item as first shown on this one.
+// firstShownOn returns the node that showed the same item with the same content first, or records
+// this one.
 func (m *ShownItems) firstShownOn(r Resource, own func(string) string, ph, it diffview.Entry) (string, bool) {
 	text := diffview.NewPrinter(ui.Options{Width: ui.Endless})
 	text.Print([]diffview.Entry{plainEntry(it)}, 0)
@@ -45,8 +46,8 @@ func (m *ShownItems) firstShownOn(r Resource, own func(string) string, ph, it di
 	return where, ok && where != r.names.title
 }
 
-// compared returns a new item with what its content differs in from that of the first
-// one of its name, if another node has one.
+// compared returns a new item with its differences from the first one of its name, if another node
+// has one.
 func (m *ShownItems) compared(p diffview.Printer, r Resource, own func(string) string, ph, it diffview.Entry) diffview.Entry {
 	if it.Of == nil {
 		return it
@@ -67,8 +68,8 @@ func (m *ShownItems) compared(p diffview.Printer, r Resource, own func(string) s
 	return it
 }
 
-// differences returns the attributes that differ from those of the sample, as changes
-// from the sample's values. Own takes out the names of the node that has them.
+// differences returns the attributes that differ from those of the sample, as changes from the
+// sample's values. Own replaces the names of the node that has them.
 func (s sample) differences(own func(string) string, attr []planner.AttributeChange) []planner.AttributeChange {
 	var out []planner.AttributeChange
 	for _, a := range attr {
@@ -89,8 +90,8 @@ func (s sample) differences(own func(string) string, attr []planner.AttributeCha
 	return out
 }
 
-// rebased returns the sample's value with each part taken from another node's value
-// where the two differ in nothing but the names and addresses of their nodes.
+// rebased returns the sample's value with each part replaced by the other node's where both are
+// equal up to the names and addresses of their nodes.
 func (s sample) rebased(v state.Value, own func(string) string, other state.Value) state.Value {
 	if v.Equal(other) || s.own(canonical(v)) == own(canonical(other)) {
 		return other
@@ -116,8 +117,7 @@ func (s sample) rebased(v state.Value, own func(string) string, other state.Valu
 	return v
 }
 
-// contents lists the attributes of the new items that an entry shows in brief, one in a
-// line.
+// contents returns the attributes of the new items that an entry shows in brief, one per line.
 func contents(e diffview.Entry) []string {
 	var out []string
 	if e.Of != nil {
@@ -131,9 +131,9 @@ func contents(e diffview.Entry) []string {
 	return out
 }
 
-// canonical returns a value as JSON, which is the same for equal values. What is known
-// after the apply alone has no content yet: which step makes it does not count, since
-// what the first node makes is copied to the others.
+// canonical returns a value as JSON, which is the same for equal values. A pending value has no
+// content yet; the step that makes it does not count, since what the first node makes is copied to
+// the others.
 func canonical(v state.Value) string {
 	b, err := resolved(v).MarshalJSON()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// replacer puts a word in place of names wherever they stand as a whole word.
+// replacer returns a function that replaces names wherever they are whole words.
 func replacer(words []string, with string) func(string) string {
 	words = slices.Clone(words)
 	slices.SortFunc(words, func(a, b string) int { return len(b) - len(a) })
@@ -40,7 +40,7 @@ func replaceWord(line, word, with string) string {
 	}
 }
 
-// words are many words to be found in a line at once, by their length.
+// words is a set of words to be found in a line in one pass.
 type words struct {
 	known   map[string]bool
 	lengths []int // the longest first
@@ -57,8 +57,8 @@ func newWords(list []string) words {
 	return w
 }
 
-// replace puts another word in place of each, wherever it stands as a whole: of
-// several that begin at a place, of the longest.
+// replace replaces each word wherever it is a whole word, the longest where several begin at one
+// place.
 func (w words) replace(line, with string) string {
 	var b strings.Builder
 	before := utf8.RuneError
@@ -80,7 +80,7 @@ func (w words) replace(line, with string) string {
 	return b.String()
 }
 
-// at returns the length of the word that a text begins with; 0 for none.
+// at returns the length of the word at the beginning of a text; 0 for none.
 func (w words) at(text string) int {
 	for _, n := range w.lengths {
 		if n == 0 || n > len(text) || !w.known[text[:n]] {

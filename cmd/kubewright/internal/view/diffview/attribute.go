@@ -10,7 +10,7 @@ import (
 
 const maxNoteColumn = 56
 
-// branch is a node of the tree that the paths of changed attributes make.
+// branch is a node of the tree that the paths of changed attributes form.
 type branch struct {
 	key    string
 	change *planner.AttributeChange
@@ -41,7 +41,7 @@ func (b *branch) kid(key string) *branch {
 	return k
 }
 
-// Entries turns the tree below a branch into entries; sym is that of blocks.
+// Entries turns the tree below a branch into entries; sym is the symbol of blocks.
 func (p Printer) Entries(b *branch, sym ui.Symbol) []Entry {
 	var out []Entry
 	for _, k := range b.kids {
@@ -55,8 +55,8 @@ func (p Printer) Entries(b *branch, sym ui.Symbol) []Entry {
 	return out
 }
 
-// OutsideNote is behind an attribute that somebody else has changed, and begins the
-// reason of an item of which nothing else changes.
+// OutsideNote marks an attribute that changed outside of kubewright, and begins the reason of an
+// item of which nothing else changes.
 const OutsideNote = "changed outside"
 
 // Attribute returns one changed attribute.
@@ -95,7 +95,7 @@ func (p Printer) difference(name string, c planner.AttributeChange) Entry {
 	return e
 }
 
-// partNotes returns the lines that want the parts of a value, where they are not the same.
+// partNotes returns the lines of the configuration for the parts of a value, where they differ.
 func partNotes(origins map[string]state.Source) map[string]string {
 	var out map[string]string
 	for path, s := range origins {
@@ -107,8 +107,8 @@ func partNotes(origins map[string]state.Source) map[string]string {
 	return out
 }
 
-// oneSided returns an attribute that comes or goes as a whole, or what is at a path in one.
-// Where several lines want it, each part has its own.
+// oneSided returns an attribute that is added or removed as a whole, or the value at a path of
+// one. Where several lines of the configuration set it, each part has its own.
 func (p Printer) oneSided(e Entry, v state.Value, notes map[string]string, path string) Entry {
 	if notes != nil {
 		e.Note = notes[path]
@@ -148,7 +148,7 @@ func (p Printer) oneSided(e Entry, v state.Value, notes map[string]string, path 
 	return e
 }
 
-// argumentMembers returns the elements of a list of arguments, each by its name.
+// argumentMembers returns the elements of a list of arguments by name.
 func argumentMembers(list state.Value) []ui.Member {
 	var out []ui.Member
 	for _, x := range list.AsList() {

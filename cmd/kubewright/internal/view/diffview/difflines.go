@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// contextLines is how many unchanged lines are shown around a changed one.
+// contextLines is the number of unchanged lines that are shown around a changed one.
 const contextLines = 3
 
 // textDiff shows two texts of several lines as one, line by line.
@@ -26,10 +26,9 @@ func (p Printer) textDiff(e *Entry, before, after state.Value) {
 	}
 }
 
-// listDiff shows two lists: by the names of their elements where all have one, on one
-// line when both are short and one line of the configuration wants what is new, else by
-// element. Where only what is sensitive differs
-// there is nothing else to say.
+// listDiff shows two lists: by the names of their elements where all have one, on one line where
+// both are short and one line of the configuration sets the new one, else by element. Where only
+// sensitive parts differ, it shows nothing else.
 func (p Printer) listDiff(e *Entry, before, after state.Value, notes map[string]string) {
 	if ui.Inline(before) == ui.Inline(after) && after.HasSensitive() {
 		e.Text = ui.SensitiveValue
@@ -48,7 +47,7 @@ func (p Printer) listDiff(e *Entry, before, after state.Value, notes map[string]
 	p.noteElements(e, after, notes)
 }
 
-// noteElements puts the line that wants an element behind each one that is new.
+// noteElements notes behind each new element the line of the configuration that sets it.
 func (p Printer) noteElements(e *Entry, list state.Value, notes map[string]string) {
 	if notes == nil {
 		return
@@ -76,8 +75,7 @@ func (p Printer) noteElements(e *Entry, list state.Value, notes map[string]strin
 	}
 }
 
-// mapDiff is a map of which keys come, go or change: two that are short side by
-// side, of others what changes.
+// mapDiff shows two maps: side by side where both are short, else the keys that differ.
 func (p Printer) mapDiff(e *Entry, before, after state.Value) {
 	short := ui.Inline(before) + p.Yellow(" -> ") + ui.Inline(after)
 	if ansi.StringWidth(short) <= shortList {
@@ -89,7 +87,7 @@ func (p Printer) mapDiff(e *Entry, before, after state.Value) {
 	p.keyedDiff(e, keys, was, is, nil)
 }
 
-// keyedDiff makes a block of what differs of two values that have these keys.
+// keyedDiff makes a block of the keys whose values differ.
 func (p Printer) keyedDiff(e *Entry, keys []string, was, is map[string]state.Value, notes map[string]string) {
 	e.Block = true
 	same := 0
@@ -107,9 +105,9 @@ func (p Printer) keyedDiff(e *Entry, keys []string, was, is map[string]state.Val
 	}
 }
 
-// namedDiff shows two lists whose elements go by their names, as clusters of a
-// kubeconfig and arguments do, as a block of those that differ. In which order they
-// stand means something: lists in which it changes are not shown so.
+// namedDiff shows two lists whose elements have names, such as the clusters of a kubeconfig or
+// arguments, as a block of the elements that differ. It does not show lists whose order changes,
+// since order may have a meaning.
 func (p Printer) namedDiff(e *Entry, before, after state.Value, notes map[string]string) bool {
 	had, was := byName(before)
 	names, is := byName(after)
@@ -130,8 +128,8 @@ func (p Printer) namedDiff(e *Entry, before, after state.Value, notes map[string
 	return true
 }
 
-// byName returns the names of a list's elements, in their order, and what the elements are
-// beside; nothing where one has no name or two have the same.
+// byName returns the names of a list's elements, in their order, and the elements without their
+// names; nothing where an element has no name or two have the same.
 func byName(list state.Value) ([]string, map[string]state.Value) {
 	if list.Kind() != state.KindList {
 		return nil, nil
@@ -150,7 +148,8 @@ func byName(list state.Value) ([]string, map[string]state.Value) {
 	return names, out
 }
 
-// mergedOrder returns the names of two lists, in their order; not where that is another one.
+// mergedOrder returns the names of two lists in one order; ok is false where the lists order them
+// differently.
 func mergedOrder(had, has []string) ([]string, bool) {
 	var names []string
 	for _, name := range had {
@@ -167,8 +166,8 @@ func mergedOrder(had, has []string) ([]string, bool) {
 	return append(names, has...), true
 }
 
-// areArguments reports whether all that the elements of a list have is a name and a value, as
-// those of kubeadm's extraArgs.
+// areArguments reports whether the elements of a list have a name and a value and nothing else,
+// like kubeadm's extraArgs.
 func areArguments(list state.Value) bool {
 	return list.Kind() == state.KindList && !slices.ContainsFunc(list.AsList(), func(x state.Value) bool {
 		return x.Kind() != state.KindMap || len(x.AsMap()) != 2 || x.Get("name").AsString() == "" || x.Get("value").IsNull()
@@ -183,7 +182,7 @@ func valuesOf(named map[string]state.Value) map[string]state.Value {
 	return out
 }
 
-// shortList is how wide two lists or maps may be to share a line.
+// shortList is the width up to which two lists or maps share a line.
 const shortList = 50
 
 // elements returns the elements of a list, each on a line with its comma.
@@ -199,7 +198,7 @@ func elements(v state.Value) []string {
 	return out
 }
 
-// diffLines compares line by line and counts what is unchanged and far away.
+// diffLines compares line by line; unchanged lines away from a change are counted.
 func (p Printer) diffLines(before, after []string, what string) []BodyLine {
 	a, b := joinLines(before), joinLines(after)
 	u, err := udiff.ToUnifiedDiff("", "", a, udiff.Lines(a, b), contextLines)

@@ -11,19 +11,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Item is a change of a plan as it is shown.
+// Item is a change with what only the operations of its step know.
 type Item struct {
 	planner.Change
-	// withKey reports whether the private key of a certificate comes or goes with it.
+	// withKey reports whether the private key of a certificate is created or removed with it.
 	withKey bool
-	// validity of a certificate that is issued.
+	// validity is that of a certificate that is issued.
 	validity time.Duration
-	// from is the node that a CA is copied from, shortly, or an artifact.
+	// from is the short name of the node that a CA is copied from, or an artifact.
 	from string
 }
 
-// Items joins each certificate with its key where the same happens to both,
-// and adds what only the step's operations know.
+// Items joins each certificate with its key where both have the same action, and adds what only
+// the step's operations know.
 func Items(changes []planner.Change, step *planner.Step) []Item {
 	pair := func(c planner.Change) string {
 		return string(c.Action) + strings.TrimSuffix(strings.TrimSuffix(c.Address.Item, ".crt"), ".key")
@@ -48,9 +48,9 @@ func Items(changes []planner.Change, step *planner.Step) []Item {
 	return out
 }
 
-// producedBy returns what the operations of a step say of certificates, by path without
-// ending, how long they hold or where they are copied from; and of programs
-// and images which artifact they are in.
+// producedBy returns what the operations of a step produce: for certificates, by path without
+// extension, their validity or where they are copied from; for programs and images the artifact
+// that contains them.
 func producedBy(step *planner.Step) map[string]Item {
 	out := map[string]Item{}
 	if step == nil {
@@ -79,8 +79,8 @@ func producedBy(step *planner.Step) map[string]Item {
 	return out
 }
 
-// Item returns one changed thing: a block with its attributes, or one line with
-// those that tell most.
+// Item returns one changed item: a block with its attributes, or one line with the most important
+// ones.
 func (p Printer) Item(it Item, attributes bool) Entry {
 	e := Entry{Sym: ui.SymbolOf(it.Action), Head: it.Head()}
 	if text := expiry(it.Shown); it.renews() && text != "" {
@@ -101,8 +101,8 @@ func (p Printer) Item(it Item, attributes bool) Entry {
 	return e
 }
 
-// lifetime says of a certificate that is reissued when the one that is there ends,
-// and how long the new one holds.
+// lifetime returns when a certificate expires that is issued again, and the validity of the new
+// one.
 func (it Item) lifetime() string {
 	text := expiry(it.Shown)
 	if it.Kind != state.KindCertificate || it.validity == 0 || text == "" {
@@ -111,9 +111,9 @@ func (it Item) lifetime() string {
 	return "# " + text + "; issued anew for " + config.Duration(it.validity)
 }
 
-// readable returns the changes of an item with how long a certificate is to hold as the
-// configuration has it: 2160h, and not 2160h0m0s. That somebody else has changed one
-// of them is said where not all of the item changes for that.
+// readable returns the changes of an item with the validity of a certificate as the configuration
+// writes it: 2160h, and not 2160h0m0s. An attribute is marked as changed outside only where the
+// item's reason does not say so of all of them.
 func (it Item) readable() []planner.AttributeChange {
 	out := slices.Clone(it.Attributes)
 	for i, c := range out {
@@ -133,8 +133,7 @@ func wholeHours(v state.Value) state.Value {
 	return state.String(config.Duration(d))
 }
 
-// Head returns the item's kind and name, as the address has them or in a word that
-// says more.
+// Head returns the item's kind and name, as its address has them or in a clearer word.
 func (it Item) Head() string {
 	word, id := it.Address.Class(), it.Address.ID()
 	switch it.Kind {
@@ -160,7 +159,7 @@ func (it Item) Head() string {
 	return strings.ReplaceAll(ui.Clean(word), "_", " ") + " " + ui.Quote(id)
 }
 
-// summary returns what tells most about a new item, in brackets.
+// summary returns the most important attributes of a new item, in brackets.
 func (it Item) summary() string {
 	v := Values(it.Change)
 	var parts []string
@@ -201,7 +200,7 @@ func (it Item) summary() string {
 	return ui.Brackets(parts)
 }
 
-// heldWord reports whether upgrades of the host leave a package alone.
+// heldWord returns "held" for a package that upgrades of the host leave alone.
 func heldWord(v state.Value) string {
 	if v.Get("held").AsBool() {
 		return "held"
@@ -209,7 +208,7 @@ func heldWord(v state.Value) string {
 	return ""
 }
 
-// Values puts the attributes of a new item together again.
+// Values joins the attributes of a new item into one value.
 func Values(c planner.Change) state.Value {
 	return treeValue(Grow(c.Attributes))
 }
@@ -228,7 +227,8 @@ func treeValue(b *branch) state.Value {
 	return state.Map(m)
 }
 
-// attributeText returns an attribute for a line of few words; pending and secret ones say so.
+// attributeText returns an attribute for a short line; a word in place of a pending or sensitive
+// one.
 func attributeText(v state.Value, path string) string {
 	switch a := v.Get(path); a.Kind() {
 	case state.KindNull, state.KindMap, state.KindList, state.KindArgs:
@@ -256,7 +256,7 @@ func labelled(label, s string) string {
 	return label + s
 }
 
-// counted returns how many of something a value holds.
+// counted returns the number of elements that a value has.
 func counted(v state.Value, noun string) string {
 	n := 0
 	switch v.Kind() {
@@ -275,8 +275,7 @@ func counted(v state.Value, noun string) string {
 	return ui.Plural(n, noun)
 }
 
-// kubeconfigSummary names the user; the server is the same everywhere and named
-// only where nothing else is known.
+// kubeconfigSummary names the user, or without one the server, which is mostly the same for all.
 func kubeconfigSummary(v state.Value) []string {
 	if user := firstText(v, "client.common_name", "common_name", "user"); user != "" {
 		return []string{"user " + user}

@@ -14,35 +14,35 @@ type Printer struct{ *ui.Page }
 // NewPrinter returns a printer on a new page.
 func NewPrinter(o ui.Options) Printer { return Printer{ui.NewPage(o)} }
 
-// Entry is a line of a plan, or a block of lines: what is printed of a
-// resource before it is laid out.
+// Entry is a line of a plan, or a block of lines, before it is laid out.
 type Entry struct {
 	Sym ui.Symbol
-	// Key and text are printed as key = text, with = aligned among neighbours;
-	// head is printed instead of key where there is nothing to align.
+	// Key and Text are printed as key = text, with = aligned among neighbours; Head replaces Key
+	// where there is nothing to align.
 	Key, Head, Text string
-	// Note is a comment behind the text: where the value was written.
+	// Note is a comment behind the text: the line that sets the value.
 	Note string
-	// Body are lines of a multi-line value, one level deeper; tail closes it.
+	// Body are the lines of a multi-line value, one level deeper; tail closes it.
 	Body []BodyLine
 	tail string
 	// Kids make the entry a block.
 	Kids  []Entry
 	Block bool
-	// Comment makes the entry a comment line: text, at the column of symbols,
-	// or of text when indented.
+	// Comment makes the entry a comment line: its text, in the column of symbols, or of text when
+	// Indented.
 	Comment, Indented bool
 	// Of is the change of a new item that the entry shows in brief.
 	Of *planner.Change
 }
 
+// BodyLine is a line of a multi-line value.
 type BodyLine struct {
 	Sym  ui.Symbol
 	Text string
 }
 
-// LaidLine is one line of a plan: a symbol and a text at a depth. A remark, which
-// says what an action means, stands in the column of symbols and has none.
+// LaidLine is one line of a plan: a symbol and a text at a depth. A remark, which explains what an
+// action means, begins in the column of symbols and has none.
 type LaidLine struct {
 	Depth  int
 	Sym    ui.Symbol
@@ -72,7 +72,7 @@ func (p Printer) Layout(entries []Entry, depth int) []LaidLine {
 	return out
 }
 
-// columns finds how wide the keys are, and where comments begin.
+// columns returns the width of the keys, and where comments begin.
 func (p Printer) columns(entries []Entry) (keys, notes int) {
 	for _, e := range entries {
 		if e.Key != "" && !e.Block {
@@ -87,8 +87,8 @@ func (p Printer) columns(entries []Entry) (keys, notes int) {
 	return keys, notes
 }
 
-// A comment behind a value stands this far from it; values longer than the
-// second figure do not push the comments of their neighbours away.
+// noteGap separates a comment from its value; values longer than maxNoteColumn do not move the
+// comments of their neighbours.
 const noteGap = 8
 
 func (p Printer) layoutEntry(e Entry, depth, keys, notes int) []LaidLine {
@@ -125,7 +125,7 @@ func (p Printer) layoutEntry(e Entry, depth, keys, notes int) []LaidLine {
 	return out
 }
 
-// layoutComment wraps a comment under itself.
+// layoutComment wraps a comment below its own beginning.
 func (p Printer) layoutComment(e Entry, depth int) []LaidLine {
 	column := strings.Repeat("    ", depth) + "  "
 	if e.Indented {
@@ -141,7 +141,7 @@ func (p Printer) layoutComment(e Entry, depth int) []LaidLine {
 	return out
 }
 
-// commentColor dims what only counts, and marks what an action means.
+// commentColor dims counts, and marks what an action means.
 func (p Printer) commentColor(e Entry) func(string) string {
 	if e.Indented {
 		return p.Dim

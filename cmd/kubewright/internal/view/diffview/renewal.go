@@ -10,12 +10,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// renews reports whether nothing of an item changes but that it begins again.
+// renews reports whether an item is only renewed.
 func (it Item) renews() bool {
 	return it.Action == planner.Update && len(it.Attributes) == 1 && it.Attributes[0].Path == planner.RenewalDue
 }
 
-// Align puts the texts of renewed items, one line each, below one another.
+// Align aligns the texts of renewed items that have one line each.
 func Align(kids []Entry) {
 	width := 0
 	for _, e := range kids {
@@ -30,10 +30,10 @@ func Align(kids []Entry) {
 	}
 }
 
-// gap is between the name of what is renewed and when it ends.
+// gap separates the name of a renewed item from when it ends.
 const gap = "   "
 
-// expiry tells when what is renewed ends: "ends 2027-03-02, in 25 days".
+// expiry returns when a renewed item ends: "ends 2027-03-02, in 25 days".
 func expiry(shown map[string]state.Value) string {
 	day, _, _ := strings.Cut(ui.Clean(shown["not_after"].AsString()), "T")
 	left, err := strconv.Atoi(shown["days_left"].AsString())

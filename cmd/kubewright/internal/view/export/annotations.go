@@ -13,30 +13,28 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// GitHub shows ten annotations of each level per step of a workflow, and cuts
-// what is longer.
+// GitHub shows ten annotations of each level per step of a workflow, and truncates long ones.
 const (
 	maxAnnotations      = 10
 	maxAnnotationLength = 4000
 )
 
-// annotation is a workflow command of GitHub: what a line of the configuration
-// changes, or what becomes of some resources as a whole.
+// annotation is a workflow command of GitHub: what a line of the configuration changes, or what
+// happens to resources as a whole.
 type annotation struct {
 	// level is notice, warning or error.
 	level  string
 	title  string
 	origin state.Source
-	// of are the resources that it refers to.
+	// of are the resources that it is about.
 	of    []string
 	lines []string
 }
 
-// annotations prints a plan as annotations of a workflow. Each changed item is
-// in one, at the line that changes it: what the plan warns of, what is destroyed or
-// replaced, what changed outside and what could not be looked at as warnings, what
-// policies refuse as errors, the rest as notices. Those that GitHub would not show are
-// counted in the last of a level.
+// annotations prints a plan as annotations of a workflow. Each changed item is in one, at the line
+// of the configuration that changes it. Warnings, destroyed and replaced resources, drift and
+// targets that could not be observed are warnings; refusals of policies are errors; the rest are
+// notices. The last annotation of a level counts those that GitHub would not show.
 func annotations(w io.Writer, plan *planner.Plan, o ui.Options) error {
 	r := outline.NewReview(plan, o)
 	all := collectAnnotations(r)
@@ -69,8 +67,7 @@ func annotations(w io.Writer, plan *planner.Plan, o ui.Options) error {
 	return p.Flush(w)
 }
 
-// annotationList collects annotations: what is said of one line of the configuration,
-// or of resources as a whole, goes together.
+// annotationList collects annotations, one per line of the configuration or per verdict.
 type annotationList struct {
 	list  []*annotation
 	place map[annotationKey]*annotation
@@ -78,7 +75,7 @@ type annotationList struct {
 
 type annotationKey struct{ level, title, origin string }
 
-// add says something of a resource.
+// add adds lines about a resource.
 func (a *annotationList) add(level, title string, origin state.Source, of string, lines ...string) {
 	k := annotationKey{level, title, origin.String()}
 	x := a.place[k]
@@ -97,7 +94,7 @@ func (a *annotationList) add(level, title string, origin state.Source, of string
 	}
 }
 
-// collectAnnotations says everything, the worst first.
+// collectAnnotations returns all annotations, the most severe first.
 func collectAnnotations(r *outline.Review) *annotationList {
 	a := &annotationList{place: map[annotationKey]*annotation{}}
 	for _, d := range outline.Warnings(r.Plan) {
@@ -122,8 +119,8 @@ func collectAnnotations(r *outline.Review) *annotationList {
 	return a
 }
 
-// warningLines returns those of a warning, which stands at what it would quote. None is so
-// long that nothing of it would be shown.
+// warningLines returns the lines of a warning without its excerpt, since the annotation stands at
+// the line. Long lines are cut, so that GitHub shows all of them in part.
 func warningLines(d *diag.Diagnostic) []string {
 	var out []string
 	if d.Address != "" {
@@ -135,8 +132,8 @@ func warningLines(d *diag.Diagnostic) []string {
 	return out
 }
 
-// resource says what changes an existing resource at the lines that change it,
-// and of what is created, destroyed or replaced everything in one place.
+// resource adds the changes of an updated resource at the lines of the configuration that make
+// them, and everything about another one in one annotation.
 func (a *annotationList) resource(x outline.ReviewedResource) {
 	level, of := "notice", x.Target.String()
 	if x.Rank() == 0 {
@@ -168,8 +165,7 @@ func (a *annotationList) resource(x outline.ReviewedResource) {
 	a.add(level, x.Verdict, state.Source{}, of, whole...)
 }
 
-// splitOutside splits an item into what somebody else has changed and what the configuration
-// wants to be otherwise.
+// splitOutside splits an item into changes made outside and changes that the configuration makes.
 func splitOutside(it outline.ReviewedItem) (theirs, ours outline.ReviewedItem) {
 	theirs, ours = it, it
 	if it.Reason == planner.ReasonDrift {
@@ -183,7 +179,7 @@ func splitOutside(it outline.ReviewedItem) (theirs, ours outline.ReviewedItem) {
 	return theirs, ours
 }
 
-// itemLines name an item, what happens to it, and its values.
+// itemLines returns an item, its action, and its values.
 func itemLines(it outline.ReviewedItem) []string {
 	out := []string{string(it.Action) + " " + it.Address.String()}
 	if it.Action == planner.Update || len(it.Attributes) <= 3 {
@@ -194,7 +190,7 @@ func itemLines(it outline.ReviewedItem) []string {
 	return out
 }
 
-// beforeAfter returns a change on one line, of a secret in the words of the text.
+// beforeAfter returns a change on one line.
 func beforeAfter(a planner.AttributeChange) string {
 	secret := a.Before.Kind() == state.KindSensitive || a.After.Kind() == state.KindSensitive
 	if secret && !a.Before.IsNull() && !a.After.IsNull() {
@@ -236,12 +232,12 @@ func (a *annotation) command() string {
 	return b.String()
 }
 
-// commandText is text in a workflow command: nothing in it ends the command.
+// commandText returns text for a workflow command, escaped so that it does not end the command.
 func commandText(s string) string {
 	return strings.ReplaceAll(ui.Clean(s), "%", "%25")
 }
 
-// commandProperty is text in a property of a workflow command.
+// commandProperty returns text for a property of a workflow command.
 func commandProperty(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandText(s))
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// planFormats are the forms of a plan for readers outside of the terminal, by
-// name. All of them are made of the same value, so that they cannot disagree.
+// planFormats are the forms of a plan by name. All of them are made of the same value, so that
+// they cannot disagree.
 var planFormats = map[string]func(io.Writer, *planner.Plan, ui.Options) error{
 	"text": textPage, "json": planjson.Write, "markdown": markdown, "html": htmlPage, "junit": junit, "github": annotations,
 }
 
-// textPage is the plan as on the terminal, below its warnings.
+// textPage prints the plan as on the terminal, below its warnings.
 func textPage(w io.Writer, plan *planner.Plan, o ui.Options) error {
 	if err := ui.Diagnostics(w, outline.Warnings(plan), o, nil); err != nil {
 		return err
@@ -31,7 +31,7 @@ func textPage(w io.Writer, plan *planner.Plan, o ui.Options) error {
 // PlanFormats returns the names of the forms of a plan.
 func PlanFormats() []string { return slices.Sorted(maps.Keys(planFormats)) }
 
-// CheckPlanFormat says what is wrong with the name of a form.
+// CheckPlanFormat returns an error for a form of a plan that does not exist.
 func CheckPlanFormat(format string) error {
 	if planFormats[format] == nil {
 		return fmt.Errorf("unknown format %q of a plan; use %s", format, ui.CommaList(PlanFormats()))
@@ -60,7 +60,7 @@ var graphs = map[string]func(io.Writer, *planner.Plan, ui.Options) error{
 // GraphFormats returns the names of the forms of a graph.
 func GraphFormats() []string { return slices.Sorted(maps.Keys(graphs)) }
 
-// CheckGraphFormat says what is wrong with the name of a form.
+// CheckGraphFormat returns an error for a form of a graph that does not exist.
 func CheckGraphFormat(format string) error {
 	if graphs[format] == nil {
 		return fmt.Errorf("unknown format %q of a graph; use %s", format, ui.CommaList(GraphFormats()))
@@ -68,9 +68,8 @@ func CheckGraphFormat(format string) error {
 	return nil
 }
 
-// Graph prints the steps of a plan and what each waits for: as dot, mermaid, json
-// or a page. Solid edges are needs; dashed ones come from a limit of one, in the
-// order of the plan.
+// Graph prints the steps of a plan and what each waits for: as dot, mermaid, json or a page. Solid
+// edges are needs; dashed ones come from a limit of one, in the order of the plan.
 func Graph(w io.Writer, plan *planner.Plan, format string, o ui.Options) error {
 	if err := CheckGraphFormat(format); err != nil {
 		return err

@@ -28,19 +28,17 @@ var pageStyle string
 //go:embed html/page.js
 var pageScript string
 
-// maxPageItems bounds a page that a browser has to open; what is left out is counted.
+// maxPageItems bounds a page that a browser has to open; the rest is counted.
 const maxPageItems = 20000
 
-// htmlPage prints a plan as one page that needs nothing else: it works from a
-// file and without a network. Whatever is in the plan is text in it (package
-// html/template sees to that), and its Content-Security-Policy allows no script
-// but its own, by hash. Without scripts all is there, and only the filter is not.
+// htmlPage prints a plan as one page without dependencies: it works from a file and without a
+// network. Everything in the plan is escaped (by html/template), and the Content-Security-Policy
+// allows no script but the page's own, by hash. Without scripts only the filter is missing.
 func htmlPage(w io.Writer, plan *planner.Plan, o ui.Options) error {
 	return newPageData(outline.NewReview(plan, o)).print(w)
 }
 
-// graphPage prints the steps of a plan as a page that draws them, and when they
-// would run, and nothing else.
+// graphPage prints a page with the graph of the steps and their timeline, and nothing else.
 func graphPage(w io.Writer, plan *planner.Plan, o ui.Options) error {
 	r := outline.NewHead(plan, o)
 	d := newPageHead(r)
@@ -62,7 +60,7 @@ func (d *pageData) print(w io.Writer) error {
 	return b.Flush()
 }
 
-// pageData is what the template shows. Anchors are made of places, never of names.
+// pageData is the data of the template. Anchors are made of indexes, never of names.
 type pageData struct {
 	Style       template.CSS
 	Script      template.JS
@@ -83,7 +81,7 @@ type pageData struct {
 	// GraphAlone leaves the changes out.
 	GraphAlone bool
 	Timeline   *graph.Gantt
-	// Left counts items that are not on the page, shown those that are.
+	// Left counts the items that are not on the page, shown those that are.
 	Left, shown int
 }
 
@@ -99,16 +97,16 @@ type pageResource struct {
 }
 
 type pagePhase struct {
-	Address, Anchor, Name, Action, Symbol, Says, Estimate string
-	Items                                                 []pageItem
-	Operations                                            []string
-	Needs                                                 []pageLink
-	Limits, Gates                                         []string
+	Address, Anchor, Name, Action, Symbol, Effect, Estimate string
+	Items                                                   []pageItem
+	Operations                                              []string
+	Needs                                                   []pageLink
+	Limits, Gates                                           []string
 }
 
 type pageItem struct {
 	Address, Action, Symbol, Reason, Name string
-	// Where is the target, where nothing around the item says it.
+	// Where is the target, for an item outside of its resource.
 	Where string
 	Lines []pageLine
 }
@@ -117,7 +115,7 @@ type pageLine struct{ Class, Text string }
 
 type pageLink struct{ Anchor, Name string }
 
-// newPageHead returns a page with its head alone.
+// newPageHead returns a page without changes and pictures.
 func newPageHead(r *outline.Review) *pageData {
 	// The hash is of the script as html/template prints it: unchanged.
 	sum := sha256.Sum256([]byte(pageScript))
@@ -153,13 +151,13 @@ func newPageData(r *outline.Review) *pageData {
 	return d
 }
 
-// draw adds the pictures. Without anchors they lead nowhere.
+// draw adds the pictures. Without anchors their boxes are no links.
 func (d *pageData) draw(r *outline.Review, anchors map[state.Address]string) {
 	d.Graph, d.Undrawn = graph.Draw(r, anchors)
 	d.Timeline = graph.DrawTimeline(r, anchors)
 }
 
-// anchorsOf gives each step a name in the page.
+// anchorsOf returns an anchor for each step.
 func anchorsOf(plan *planner.Plan) map[state.Address]string {
 	out := map[state.Address]string{}
 	for i, s := range plan.Steps {
@@ -183,7 +181,7 @@ func (d *pageData) resource(x outline.ReviewedResource, anchors map[state.Addres
 func (d *pageData) phase(p outline.ReviewedPhase, anchors map[state.Address]string) pagePhase {
 	out := pagePhase{
 		Address: ui.Clean(p.ID.String()), Anchor: anchors[p.ID], Name: ui.PhaseName(p.ID), Action: string(p.Action),
-		Symbol: strings.TrimSpace(string(ui.SymbolOf(p.Action))), Says: p.Effect, Estimate: schedule.SpanText(p.Span),
+		Symbol: strings.TrimSpace(string(ui.SymbolOf(p.Action))), Effect: p.Effect, Estimate: schedule.SpanText(p.Span),
 	}
 	for _, it := range p.Items {
 		if d.shown == maxPageItems {

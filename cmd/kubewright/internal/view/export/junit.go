@@ -12,12 +12,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// junitReport is the JUnit XML that test tabs of CI read: a suite per resource,
-// a case per changed item, or per step that changes none. What the plan changes
-// passes, with the difference as its output: a reviewer asked for it. What
-// somebody else has changed fails, and what could not be looked at is an error, so
-// that a nightly plan shows drift as a red test. A warning passes with its text, as
-// whoever is to judge it has nothing to mend.
+// junitReport is JUnit XML as CI services show it: a suite per resource, a case per changed item,
+// or per step that changes none. What the plan changes passes, with the difference as its output,
+// since a reviewer asked for it. Drift fails, and a target that could not be observed is an error,
+// so that a nightly plan shows drift as a red test. A warning passes with its text: it needs
+// judgement, not a fix.
 type junitReport struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
@@ -164,7 +163,7 @@ func suiteOf(x outline.ReviewedResource) junitSuite {
 	return s
 }
 
-// itemCase is named after what happens to which item.
+// itemCase returns a case that is named after the action and the item.
 func itemCase(it outline.ReviewedItem) junitCase {
 	origin := originOf(it.Change)
 	return junitCase{

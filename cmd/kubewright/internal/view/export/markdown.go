@@ -17,14 +17,12 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// markdownLimit is how long a plan in Markdown becomes at most, in bytes. GitHub
-// takes 65,536 characters as a comment; the rest is for what a workflow puts
-// around it.
+// markdownLimit bounds a plan in Markdown, in bytes. GitHub takes 65,536 characters as a comment;
+// the rest is for what a workflow puts around it.
 const markdownLimit = 65000
 
-// markdown prints a plan for a pull request: the summary, what everybody has to
-// know, a table of what changes, the worst first, and folded below it how. What
-// does not fit is counted.
+// markdown prints a plan for a pull request: the summary, the notes, a table of the resources, the
+// most severe first, and below it the changes, folded. What does not fit is counted.
 func markdown(w io.Writer, plan *planner.Plan, o ui.Options) error {
 	r := outline.NewReview(plan, o)
 	m := &markdownPage{room: markdownLimit}
@@ -44,10 +42,10 @@ type markdownPage struct {
 	room int
 }
 
-// markdownReserve is kept free for the sentences that say what was left out.
+// markdownReserve is kept free for the sentences on what was left out.
 const markdownReserve = 1500
 
-// fits writes a part that may be left out, and tells whether there was room.
+// fits writes a part that may be left out, and reports whether there was room.
 func (m *markdownPage) fits(part string) bool {
 	if m.Len()+len(part) > m.room-markdownReserve {
 		return false
@@ -88,8 +86,8 @@ func (m *markdownPage) head(r *outline.Review) {
 	}
 }
 
-// warnings quotes each as on the terminal, as long as they take no more than a part of the
-// room; of the others it says what they are called.
+// warnings quotes each warning as on the terminal, up to a third of the room; the others by their
+// summaries.
 func (m *markdownPage) warnings(list diag.Diagnostics) {
 	for i, d := range list {
 		text := quoted("[!WARNING]", "**"+mdText(d.Summary)+"**", fenced("", ui.FindingText(d, proseWidth)))
@@ -102,7 +100,7 @@ func (m *markdownPage) warnings(list diag.Diagnostics) {
 	}
 }
 
-// quoted returns a quotation of paragraphs, or of blocks that have lines of their own.
+// quoted returns a quotation of paragraphs, or of blocks of lines.
 func quoted(parts ...string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.Join(parts, "\n"), "\n") {
@@ -111,16 +109,16 @@ func quoted(parts ...string) string {
 	return b.String() + "\n"
 }
 
-// fenced returns a block of code, whatever is in it.
+// fenced returns a block of code with a fence that its lines do not contain.
 func fenced(language string, lines []string) string {
 	fence := strings.Repeat("`", max(3, longestRun(lines)+1))
 	return fence + language + "\n" + strings.Join(lines, "\n") + "\n" + fence
 }
 
-// maxWithheld is how many hosts are named that could not be looked at.
+// maxWithheld is the number of targets that are named.
 const maxWithheld = 20
 
-// lossNote says what is lost; empty for nothing.
+// lossNote returns the resources that are destroyed or replaced; empty for none.
 func lossNote(r *outline.Review) string {
 	var names []string
 	for _, x := range r.Resources {
@@ -138,10 +136,10 @@ func lossNote(r *outline.Review) string {
 	return "**Destroyed or replaced**: " + ui.CommaList(names)
 }
 
-// bounded returns a sentence from elsewhere, cut where it becomes too long for its place.
+// bounded returns a sentence from outside, cut to a length that its place allows.
 func bounded(s string) string { return cut(s, maxSentence) }
 
-// cut is text of at most so many characters.
+// cut returns text of at most so many characters.
 func cut(s string, most int) string {
 	r := []rune(ui.Clean(s))
 	if len(r) <= most {
@@ -193,8 +191,7 @@ func (m *markdownPage) drift(r *outline.Review) {
 	m.WriteString("\n")
 }
 
-// details prints what changes as on the terminal: nodes that change alike are
-// shown once.
+// details prints the changes as on the terminal: nodes that change in the same way once.
 func (m *markdownPage) details(r *outline.Review) {
 	p := blocks.NewPrinter(ui.Options{Width: ui.Endless})
 	nodes, mirrors := blocks.SplitRepeating(p.Resources(r.Plan), false)
@@ -230,7 +227,7 @@ func (m *markdownPage) details(r *outline.Review) {
 	}
 }
 
-// order prints in which order the steps run, as on the terminal.
+// order prints the order of the steps as on the terminal.
 func (m *markdownPage) order(r *outline.Review) {
 	p := ui.NewPage(ui.Options{Width: 110})
 	schedule.Print(p, r.Plan)
@@ -239,8 +236,8 @@ func (m *markdownPage) order(r *outline.Review) {
 	}
 }
 
-// folded writes lines below a title that is opened by a click. Lines that do not
-// fit are left out, and counted at the place; it tells whether all did.
+// folded writes lines below a title that opens on a click. Lines that do not fit are counted at
+// their place; it reports whether all did.
 func (m *markdownPage) folded(title string, lines []string) bool {
 	head := "<details><summary>" + title + "</summary>\n\n"
 	fence := strings.Repeat("`", max(3, longestRun(lines)+1))
@@ -280,11 +277,10 @@ func (m *markdownPage) foot(r *outline.Review) {
 	m.WriteString("\n<sub>Plan " + mdCode(r.Short()) + how + ". In the diffs `+` is created, `!` changed, `-` destroyed.</sub>\n")
 }
 
-// maxCommand is how long a command is shown: a part of it would be another one.
+// maxCommand is the length up to which a command is shown: a part of it would be another one.
 const maxCommand = 1000
 
-// diffText is laid out lines with the symbol in the first column, where GitHub's
-// colours want it.
+// diffText returns lines with the symbol in the first column, where GitHub's colours need it.
 func diffText(lines []diffview.LaidLine) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
@@ -319,7 +315,7 @@ func longestRun(lines []string) int {
 	return longest
 }
 
-// mdCode is text in the type of code, whatever is in it.
+// mdCode returns text as code, whatever it contains.
 func mdCode(s string) string {
 	s = ui.Clean(s)
 	if s == "" || strings.ContainsAny(s, "`|\\") || strings.TrimSpace(s) != s {
@@ -328,8 +324,8 @@ func mdCode(s string) string {
 	return "`" + s + "`"
 }
 
-// mdEntities is text in which nothing is markup: neither of Markdown nor of HTML,
-// nor a link. GitHub looks for mentions afterwards, but not within code.
+// mdEntities returns text in which nothing is markup, neither of Markdown nor of HTML, nor a link.
+// GitHub finds mentions in it all the same, but not within code.
 func mdEntities(s string) string {
 	var b strings.Builder
 	for _, r := range ui.Clean(s) {
@@ -342,8 +338,8 @@ func mdEntities(s string) string {
 	return b.String()
 }
 
-// mdText is prose that may hold names from elsewhere. Prose in which GitHub would
-// find a link, a mention, a reference or a formula is shown as code.
+// mdText returns prose that may contain names from outside. Prose in which GitHub would find a
+// link, a mention, a reference or a formula is shown as code.
 func mdText(s string) string {
 	s = ui.Clean(s)
 	if strings.ContainsAny(s, "`@#$\\") || strings.Contains(s, "://") || strings.Contains(strings.ToLower(s), "www.") {
@@ -360,5 +356,5 @@ func mdText(s string) string {
 	return b.String()
 }
 
-// proseWidth is where prose is wrapped in a form whose reader wraps no code.
+// proseWidth is the width of prose in a form whose reader does not wrap code.
 const proseWidth = 90

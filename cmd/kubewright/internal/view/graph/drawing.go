@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Drawing is the graph of a plan as it is drawn: steps in columns by what they
-// wait for, each target in a lane of its own. Lengths are in pixels.
+// Drawing is the graph of a plan with coordinates: steps in columns by what they wait for, each
+// target in a lane of its own. Lengths are in pixels.
 type Drawing struct {
 	Width, Height int
 	Lanes         []drawnLane
@@ -33,16 +33,16 @@ type drawnBox struct {
 	Anchor, Label, Title, Action, Mark string
 }
 
-// drawnEdge leads from a box to another, by their places in Boxes.
+// drawnEdge leads from one box to another, by their indexes in Boxes.
 type drawnEdge struct {
 	From, To int
 	Path     string
-	// Limit tells a step that only waits for its turn.
+	// Limit reports whether the step only waits for its turn.
 	Limit    bool
 	Critical bool
 }
 
-// A graph of more boxes than this is no picture any more.
+// maxBoxes is the number of boxes up to which a drawing is readable.
 const maxBoxes = 240
 
 // The measures of a drawing.
@@ -56,7 +56,7 @@ const (
 	labelCells = 25
 )
 
-// box is a step, or steps of one phase that run side by side, before it has a place.
+// box is a step, or parallel steps of one phase, before it has coordinates.
 type box struct {
 	lane          string
 	label, title  string
@@ -65,8 +65,8 @@ type box struct {
 	column, stack int
 }
 
-// Draw draws the steps of a plan; those of one phase in one box where there
-// are too many, and with a reason none at all where that does not help.
+// Draw draws the steps of a plan; as one box per phase where there are too many steps, and none
+// with a reason where there are still too many.
 func Draw(r *outline.Review, anchors map[state.Address]string) (*Drawing, string) {
 	switch n := len(r.Steps); {
 	case n == 0:
@@ -110,7 +110,7 @@ type arrow struct {
 	limit, critical bool
 }
 
-// singles makes a vertex of each step.
+// singles returns a vertex per step.
 func singles(r *outline.Review) []*schedule.Vertex {
 	edges := schedule.Waits(r.Plan)
 	vs := make([]*schedule.Vertex, len(r.Steps))
@@ -174,7 +174,7 @@ func groupBoxes(vs []*schedule.Vertex) []box {
 	return out
 }
 
-// draw gives boxes and edges their places.
+// draw gives boxes and edges their coordinates.
 func draw(boxes []box, edges []arrow) *Drawing {
 	var lanes []string
 	rows := map[string]int{}
@@ -213,8 +213,8 @@ func draw(boxes []box, edges []arrow) *Drawing {
 	return d
 }
 
-// to returns the line from a box to another one in a column behind it. Past the columns in
-// between a long one runs above the row of the other: through boxes it would not be seen.
+// to returns the path from a box to one in a later column. A long path runs above the row of its
+// end: behind the boxes between the two columns it would be hidden.
 func (b drawnBox) to(o drawnBox, long bool) string {
 	x, y, end, down := b.X+boxWidth, b.Y+boxHeight/2, o.X, o.Y+boxHeight/2
 	path := fmt.Sprintf("M%d %d", x, y)
@@ -231,13 +231,13 @@ func (b drawnBox) to(o drawnBox, long bool) string {
 	return path
 }
 
-// Gantt is the timeline of a plan as it is drawn: as wide as there is room, in percent.
+// Gantt is the timeline of a plan with coordinates in percent.
 type Gantt struct {
 	Bars  []ganttBar
 	Ticks []ganttTick
-	// Says tells what the lengths go by.
-	Says string
-	Left int
+	// Basis is what the lengths are based on.
+	Basis string
+	Left  int
 }
 
 type ganttBar struct {
@@ -251,23 +251,23 @@ type ganttTick struct {
 	Label string
 }
 
-// maxBars bounds a timeline; what is left out is counted.
+// maxBars bounds a timeline; the rest is counted.
 const maxBars = 400
 
-// DrawTimeline draws when each step would run. Where no earlier apply tells how
-// long they take, each takes one unit: then the bars show the order alone.
+// DrawTimeline draws when each step would run. Without durations of earlier applies each step
+// takes one unit, and the bars show the order alone.
 func DrawTimeline(r *outline.Review, anchors map[state.Address]string) *Gantt {
 	if len(r.Steps) == 0 || len(r.Timeline.Steps) == 0 {
 		return nil
 	}
-	t, says := r.Timeline, schedule.EstimateText(r.Timeline)
-	if says == "" {
+	t, basis := r.Timeline, schedule.EstimateText(r.Timeline)
+	if basis == "" {
 		units := map[string]float64{}
 		for _, s := range r.Steps {
 			units[state.DurationKey(s.Phase, string(s.Action))] = 1
 		}
 		t = executor.Forecast(r.Plan, units, executor.DefaultParallelism)
-		says = "No earlier apply tells how long the steps take: the bars show the order alone."
+		basis = "No earlier apply tells how long the steps take: the bars show the order alone."
 	}
 	critical := map[state.Address]bool{}
 	for _, s := range r.Timeline.Critical {
@@ -287,7 +287,7 @@ func DrawTimeline(r *outline.Review, anchors map[state.Address]string) *Gantt {
 		}
 		return 0
 	})
-	g := &Gantt{Says: says, Left: max(0, len(spans)-maxBars)}
+	g := &Gantt{Basis: basis, Left: max(0, len(spans)-maxBars)}
 	percent := func(seconds float64) float64 { return math.Round(seconds/max(t.Seconds, 0.001)*1e4) / 100 }
 	for _, s := range spans[:min(len(spans), maxBars)] {
 		name := ui.StepName(s.Step)

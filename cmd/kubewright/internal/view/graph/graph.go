@@ -43,7 +43,7 @@ func edgesOf(plan *planner.Plan) []edge {
 	return out
 }
 
-// byTarget lists the targets that have steps, with the places of those.
+// byTarget returns the targets that have steps, with the indexes of their steps.
 func byTarget(plan *planner.Plan) (targets []state.Target, steps map[state.Target][]int) {
 	steps = map[state.Target][]int{}
 	for i, s := range plan.Steps {
@@ -55,6 +55,7 @@ func byTarget(plan *planner.Plan) (targets []state.Target, steps map[state.Targe
 	return targets, steps
 }
 
+// Dot prints the graph in the language of Graphviz.
 func Dot(w io.Writer, plan *planner.Plan) error {
 	p := ui.NewPage(ui.Options{})
 	p.Line("digraph plan {")
@@ -81,7 +82,7 @@ func Dot(w io.Writer, plan *planner.Plan) error {
 	return p.Flush(w)
 }
 
-// symbolText returns an action's symbol with a space, for a label.
+// symbolText returns the symbol of an action with a space, for a label.
 func symbolText(a planner.Action) string {
 	s := strings.TrimSpace(string(ui.SymbolOf(a)))
 	if s == "" {
@@ -90,6 +91,7 @@ func symbolText(a planner.Action) string {
 	return s + " "
 }
 
+// Mermaid prints the graph as a flowchart of Mermaid, which GitHub and GitLab draw.
 func Mermaid(w io.Writer, plan *planner.Plan) error {
 	p := ui.NewPage(ui.Options{})
 	p.Line("flowchart LR")
@@ -131,6 +133,7 @@ type graphEdge struct {
 	Limit string `json:"limit,omitempty"`
 }
 
+// JSON prints the graph for programs.
 func JSON(w io.Writer, plan *planner.Plan) error {
 	nodes, edges := []graphNode{}, []graphEdge{}
 	for _, s := range plan.Steps {

@@ -19,37 +19,36 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Stream prints everything as one JSON object per line, in the types that
-// readers of Terraform's machine-readable output know. Every line has @level,
-// @message, @module, @timestamp and type; a reader that does not know a type
-// shows its message. It implements Progress.
+// Stream prints everything as one JSON object per line, in the types of Terraform's
+// machine-readable output. Every line has @level, @message, @module, @timestamp and type; a reader
+// that does not know a type shows its message. It implements progress.Renderer.
 type Stream struct {
 	mu  sync.Mutex
 	w   io.Writer
 	now func() time.Time
-	// steps and reasons are what the plan says of each step, and of each resource why.
-	steps   map[state.Address]planjson.StepJSON
+	// steps are those of the plan, and reasons the reason of each resource.
+	steps   map[state.Address]planjson.Step
 	reasons map[string]string
 	err     error
 }
 
-// New makes a stream; now dates what carries no time of its own.
+// New returns a stream; now is the time of lines that are not events.
 func New(w io.Writer, now func() time.Time) *Stream {
-	return &Stream{w: w, now: now, steps: map[state.Address]planjson.StepJSON{}, reasons: map[string]string{}}
+	return &Stream{w: w, now: now, steps: map[state.Address]planjson.Step{}, reasons: map[string]string{}}
 }
 
 // record is one line.
 type record map[string]any
 
-// setText adds a text, unless there is none.
+// setText sets a field, unless the text is empty.
 func (r record) setText(name, text string) {
 	if text != "" {
 		r[name] = text
 	}
 }
 
-// setExpected adds how long a step takes, where earlier applies tell.
-func (r record) setExpected(s planjson.StepJSON) {
+// setExpected sets how long a step takes, where that is known from earlier applies.
+func (r record) setExpected(s planjson.Step) {
 	if s.Estimate != nil {
 		r["expected_seconds"] = *s.Estimate
 	}
@@ -86,8 +85,7 @@ func (j *Stream) Diagnostics(list diag.Diagnostics, source func(file string) []b
 	}
 }
 
-// Plan prints a plan: what drifted, what changes, the summary, and the whole of
-// it as one document.
+// Plan prints a plan: the drift, the changes, the summary, and all of it as one document.
 func (j *Stream) Plan(plan *planner.Plan, o ui.Options) error {
 	document := planjson.New(plan, o)
 	for _, s := range document.Steps {
@@ -125,8 +123,8 @@ func (j *Stream) Plan(plan *planner.Plan, o ui.Options) error {
 	return j.Close()
 }
 
-// Complete prints the summary of a plan that was carried out, where the time
-// went, and its outputs; the outcome is nil when no step ran.
+// Complete prints the summary of an applied plan, where the time went, and its outputs; the
+// outcome is nil when no step ran.
 func (j *Stream) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 	operation := "apply"
 	if plan.Destroy {
@@ -145,7 +143,7 @@ func (j *Stream) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 	return j.Close()
 }
 
-// timing prints how long each step took and which of them made the run so long.
+// timing prints how long each step took, and the longest chain.
 func (j *Stream) timing(plan *planner.Plan, outcome *executor.Outcome) {
 	t := outcome.Timeline(plan)
 	steps := []record{}
@@ -194,7 +192,7 @@ func resourceRecord(t state.Target) record {
 	return r
 }
 
-// Event implements Progress.
+// Event implements progress.Renderer.
 func (j *Stream) Event(e executor.Event) {
 	step := j.steps[e.Step]
 	hook := record{"resource": resourceRecord(e.Step.Target), "step": e.Step.String(), "action": step.Action}
@@ -240,13 +238,13 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// Tick implements Progress; the executor's own heartbeats are enough.
+// Tick implements progress.Renderer; the executor's own heartbeats are enough.
 func (j *Stream) Tick(time.Time) {}
 
-// Note implements Progress.
+// Note implements progress.Renderer.
 func (j *Stream) Note(text string) { j.emit(j.now(), "info", "log", text, nil) }
 
-// Close implements Progress; it returns the first error of writing.
+// Close implements progress.Renderer; it returns the first error of writing.
 func (j *Stream) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -7,24 +7,24 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 )
 
-// Bundle prints what becomes of the files of a bundle, a line each.
+// Bundle prints what happens to the files of a bundle, a line each.
 type Bundle struct {
 	w     io.Writer
 	count map[string]int
 	err   error
 }
 
-// NewBundle prints to w.
+// NewBundle returns a Bundle that prints to w.
 func NewBundle(w io.Writer) *Bundle { return &Bundle{w: w, count: map[string]int{}} }
 
-// Note prints a sentence of the whole.
+// Note prints a sentence about the whole bundle.
 func (b *Bundle) Note(sentence string) {
 	if _, err := fmt.Fprintln(b.w, sentence); b.err == nil {
 		b.err = err
 	}
 }
 
-// File prints what became of a file: fetched, present, replaced, removed.
+// File prints what happened to a file: fetched, present, replaced, removed.
 func (b *Bundle) File(name, what string) {
 	b.count[what]++
 	if _, err := fmt.Fprintf(b.w, "%-8s  %s\n", what, ui.Clean(name)); b.err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki"
 )
 
-// Certificates prints a table of certificates, a line each: as many columns as
-// the width has room for, all of them into a pipe. When one ends is always there.
+// Certificates prints a table of certificates: as many columns as fit into the width, all of them
+// into a pipe. The end of a certificate is never left out.
 func Certificates(w io.Writer, list []pki.HeldCertificate, o ui.Options) error {
 	p := ui.NewPage(o)
 	if len(list) == 0 {
@@ -51,7 +51,7 @@ func certificateRow(c pki.HeldCertificate) []string {
 	return row
 }
 
-// timeLeft returns what is left of a certificate's time: days, and of the last one hours.
+// timeLeft returns the days that a certificate is still valid.
 func timeLeft(c pki.HeldCertificate) string {
 	switch {
 	case c.Ended:
@@ -62,7 +62,7 @@ func timeLeft(c pki.HeldCertificate) string {
 	return ui.Plural(c.DaysLeft, "day")
 }
 
-// renewalText says whether and by whom a certificate is renewed.
+// renewalText returns who renews a certificate, and whether it is due.
 func renewalText(c pki.HeldCertificate) string {
 	switch {
 	case c.RenewedBy == planner.ByApply && c.Due:
@@ -85,8 +85,8 @@ func renewalText(c pki.HeldCertificate) string {
 	return "none"
 }
 
-// optionalColumns are the columns that a narrow terminal has no room for, the first
-// to go first: subject, CA, who renews.
+// optionalColumns are the columns that a narrow terminal leaves out, in this order: subject, CA,
+// renewal.
 var optionalColumns = []int{2, 3, 6}
 
 // certificateJSON is a certificate for programs.

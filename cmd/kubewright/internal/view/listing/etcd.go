@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// EtcdSnapshotFile is a snapshot of etcd that was fetched, and verified.
+// EtcdSnapshotFile is a snapshot of etcd that was fetched and verified.
 type EtcdSnapshotFile struct {
 	Cluster  string    `json:"cluster"`
 	Path     string    `json:"path"`
@@ -28,7 +28,7 @@ type EtcdSnapshotFile struct {
 	WithoutQuorum bool `json:"without_quorum,omitempty"`
 }
 
-// EtcdSnapshot tells of a snapshot that was fetched.
+// EtcdSnapshot prints a snapshot that was fetched.
 func EtcdSnapshot(w io.Writer, s EtcdSnapshotFile, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line(p.BoldGreen("Snapshot fetched and verified."))
@@ -45,7 +45,7 @@ func EtcdSnapshot(w io.Writer, s EtcdSnapshotFile, o ui.Options) error {
 // EtcdSnapshotJSON is EtcdSnapshot for programs.
 func EtcdSnapshotJSON(w io.Writer, s EtcdSnapshotFile) error { return ui.WriteJSON(w, s) }
 
-// EtcdStatus prints the members of an etcd as a table, and its alarms below.
+// EtcdStatus prints the members of an etcd cluster as a table, and its alarms below.
 func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line(p.Bold(ui.Clean(state.ClusterTarget(cluster).String())), ": etcd ", ui.Clean(id), ", ", quorumOf(members))

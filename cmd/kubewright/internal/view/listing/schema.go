@@ -11,9 +11,8 @@ import (
 // schemaPrinter prints rows of the schema table.
 type schemaPrinter struct{ *ui.Page }
 
-// Schema prints what stands in a block, as the schema table has it: its
-// attributes with what they mean, and the blocks inside of it. An empty path is
-// the whole language.
+// Schema prints a block of the schema table: its attributes with their meaning, and the blocks
+// inside of it. An empty path is the whole language.
 func Schema(w io.Writer, path string, row *hclconfig.Block, o ui.Options) error {
 	p := schemaPrinter{ui.NewPage(o)}
 	if path != "" {
@@ -29,8 +28,8 @@ func Schema(w io.Writer, path string, row *hclconfig.Block, o ui.Options) error 
 	return p.Flush(w)
 }
 
-// blocksOf lists the blocks inside of one, or the values of its label where those
-// say what it is.
+// blocksOf prints the blocks inside of one, or the values of its label where its content depends
+// on the label.
 func (p schemaPrinter) blocksOf(path string, row *hclconfig.Block) {
 	list, title := row.Blocks, "Blocks inside of it:"
 	switch {
@@ -60,7 +59,7 @@ func (p schemaPrinter) blocksOf(path string, row *hclconfig.Block) {
 	p.Line("kubewright schema ", example, " says what stands in one of them.")
 }
 
-// SchemaAttribute prints what one attribute means.
+// SchemaAttribute prints the meaning of one attribute.
 func SchemaAttribute(w io.Writer, path string, a *hclconfig.Attribute, o ui.Options) error {
 	p := schemaPrinter{ui.NewPage(o)}
 	p.schemaRow(path, a)
@@ -68,7 +67,7 @@ func SchemaAttribute(w io.Writer, path string, a *hclconfig.Attribute, o ui.Opti
 	return p.Flush(w)
 }
 
-// costs say what a change costs, as docs/reference.md does.
+// costs describe what a change costs, as docs/reference.md does.
 var costs = map[hclconfig.Cost]string{
 	hclconfig.CostNone:        "nothing that runs; it is in force from the next plan",
 	hclconfig.CostObject:      "API objects, labels or taints change",
@@ -77,7 +76,7 @@ var costs = map[hclconfig.Cost]string{
 	hclconfig.CostImmutable:   "refused while the cluster lives",
 }
 
-// schemaRow prints a name, what is known of it in short, and what it means.
+// schemaRow prints the name of an attribute, its properties, and its meaning.
 func (p schemaPrinter) schemaRow(name string, a *hclconfig.Attribute) {
 	about := []string{a.Type.Name}
 	switch text := plainText(a.DefaultText()); {
@@ -107,7 +106,7 @@ func blockTitle(name string, row *hclconfig.Block) string {
 	return name + " { }"
 }
 
-// repeats says how often a block can stand.
+// repeats returns how often a block may occur.
 func repeats(row *hclconfig.Block) string {
 	switch {
 	case row.Repeat && row.Label != "":
@@ -118,7 +117,7 @@ func repeats(row *hclconfig.Block) string {
 	return ""
 }
 
-// plainText is text of the schema table without Markdown's marks.
+// plainText returns text of the schema table without Markdown's marks.
 func plainText(s string) string { return strings.NewReplacer("`", "", "**", "").Replace(s) }
 
 func firstSentence(s string) string {

@@ -8,9 +8,8 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// ExpiryNotes are sentences, one per cluster, about the certificate that ends
-// first of those that a plan leaves as they are. A plan that has something else to
-// tell is silent of what is not due.
+// ExpiryNotes returns one sentence per cluster on the certificate that ends first of those that a
+// plan leaves as they are. In a plan with changes it returns only certificates that are due.
 func ExpiryNotes(plan *planner.Plan) []string {
 	several := slices.ContainsFunc(plan.Certificates, func(c planner.CertificateEnd) bool { return c.Cluster != plan.Certificates[0].Cluster })
 	var out []string
@@ -31,8 +30,8 @@ func ExpiryNotes(plan *planner.Plan) []string {
 	return out
 }
 
-// renewalNote says who has to do something about a certificate that is due and that
-// the plan leaves as it is.
+// renewalNote returns who has to renew a certificate that is due and that the plan leaves as it
+// is.
 func renewalNote(c planner.CertificateEnd) string {
 	switch {
 	case !c.Due:

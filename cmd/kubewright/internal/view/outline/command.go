@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Command returns the command that makes such a plan again and carries it out: it
-// has the flags that make the plan what it is. Without them it would be another.
+// Command returns the command that makes the same plan again and applies it, with all flags that
+// the plan depends on.
 func Command(plan *planner.Plan, o ui.Options) string {
 	if o.SavedPlan != "" {
 		return SavedPlanCommand(plan, ShellWord(o.SavedPlan), o)
@@ -42,8 +42,8 @@ func Command(plan *planner.Plan, o ui.Options) string {
 	return strings.Join(append(words, repeatedFlags(o)...), " ")
 }
 
-// SavedPlanCommand returns the command that carries out a plan in a file. The file has the flags that
-// make the plan what it is, and not those that permit something.
+// SavedPlanCommand returns the command that applies a plan in a file. The file records the flags
+// that the plan depends on, but not those that permit something.
 func SavedPlanCommand(plan *planner.Plan, word string, o ui.Options) string {
 	words := []string{"kubewright apply"}
 	for _, name := range plan.OverriddenPolicies {
@@ -58,7 +58,7 @@ func SavedPlanCommand(plan *planner.Plan, word string, o ui.Options) string {
 	return strings.Join(append(append(words, repeatedFlags(o)...), word), " ")
 }
 
-// repeatedFlags returns the flags of the command line that no plan holds, as words for a shell.
+// repeatedFlags returns the flags of the command line that no plan records, quoted for a shell.
 func repeatedFlags(o ui.Options) []string {
 	var words []string
 	for _, f := range o.GivenAgain {
@@ -68,10 +68,10 @@ func repeatedFlags(o ui.Options) []string {
 	return words
 }
 
-// ShellWord returns a word that a shell takes as it is, in quotes where it has to be.
+// ShellWord returns a word quoted for a shell where it has to be.
 func ShellWord(s string) string { return state.ShellWord(ui.Clean(s)) }
 
-// ApplyCommand returns the command that makes such a plan and carries it out.
+// ApplyCommand returns the name of the command that makes such a plan and applies it.
 func ApplyCommand(plan *planner.Plan) string {
 	if plan.Destroy {
 		return "destroy"
@@ -79,4 +79,5 @@ func ApplyCommand(plan *planner.Plan) string {
 	return "apply"
 }
 
+// ShortDigest returns the digest of a plan in its short form.
 func ShortDigest(plan *planner.Plan) string { return planfile.Digest(plan)[:planfile.ShortDigest] }

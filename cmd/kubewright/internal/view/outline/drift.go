@@ -7,8 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// SplitDrift separates drift that the plan puts right, or shows anyway, from
-// drift that stays.
+// SplitDrift separates drift that the plan corrects, or shows anyway, from drift that stays.
 func SplitDrift(plan *planner.Plan, refreshOnly bool) (left []planner.Change, mended int) {
 	changes := map[state.Address][]planner.Change{}
 	for _, c := range plan.Changes {
@@ -46,8 +45,8 @@ func SplitDrift(plan *planner.Plan, refreshOnly bool) (left []planner.Change, me
 	return left, mended
 }
 
-// rewrittenFiles returns the files of hosts that steps write, also those of another phase than the
-// step's own, and whether the step is shown to put something right.
+// rewrittenFiles returns the files of hosts that steps write, whichever phase they belong to, and
+// whether the step is shown to correct drift.
 func rewrittenFiles(plan *planner.Plan) map[state.Address]bool {
 	rights := map[state.Address]bool{}
 	for _, c := range plan.Changes {
@@ -73,7 +72,7 @@ func rewrittenFiles(plan *planner.Plan) map[state.Address]bool {
 	return out
 }
 
-// remainingDrift is as much of the drift of an item as its changes leave so.
+// remainingDrift returns the drift of an item that its planned changes leave as it is.
 func remainingDrift(planned []planner.Change, drift planner.Change) (rest planner.Change, some bool) {
 	if slices.ContainsFunc(planned, func(c planner.Change) bool { return c.Action != planner.Update }) {
 		return drift, false
@@ -86,8 +85,8 @@ func remainingDrift(planned []planner.Change, drift planner.Change) (rest planne
 	return drift, len(drift.Attributes) > 0
 }
 
-// WithoutOrigins is drift without lines of the configuration: it was somebody else who set
-// what is there now.
+// WithoutOrigins returns drift without lines of the configuration, which did not set what is there
+// now.
 func WithoutOrigins(c planner.Change) planner.Change {
 	c.Attributes = slices.Clone(c.Attributes)
 	for i := range c.Attributes {

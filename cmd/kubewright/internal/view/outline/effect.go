@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 )
 
-// PodsBeyondImpact returns the pods of a drain where they are more than its impact names in any case.
+// PodsBeyondImpact returns the pods of a drain where its impact does not name all of them.
 func PodsBeyondImpact(s *planner.Step) []planner.DrainedPod {
 	if s == nil || len(s.Pods) <= planner.PodsNamed {
 		return nil
@@ -15,7 +15,7 @@ func PodsBeyondImpact(s *planner.Step) []planner.DrainedPod {
 	return s.Pods
 }
 
-// Effect says what a step means, or what its operations do in sum.
+// Effect returns what a step means for the cluster, or else a summary of its operations.
 func Effect(ph Phase) string {
 	if ph.Step.Impact != "" {
 		return ui.Clean(ph.Step.Impact)
@@ -54,7 +54,7 @@ func Effect(ph Phase) string {
 	return strings.Join(parts, ", ")
 }
 
-// countedNoun names operations that are summed up by their number.
+// countedNoun returns the noun of operations of which a summary gives only the number.
 func countedNoun(op planner.Operation) string {
 	switch op.(type) {
 	case planner.RemovePath:
@@ -69,7 +69,7 @@ func countedNoun(op planner.Operation) string {
 	return ""
 }
 
-// operationInShort returns an operation in a few words, "" for one that is not worth it.
+// operationInShort returns an operation in a few words; empty for one that a summary leaves out.
 func operationInShort(op planner.Operation) string {
 	switch o := op.(type) {
 	case planner.Unit:
@@ -108,7 +108,7 @@ func operationInShort(op planner.Operation) string {
 	return ui.Clean(op.Summary())
 }
 
-// GateCondition returns what has to be so right before a step, in words.
+// GateCondition returns in words what has to hold right before a step.
 func GateCondition(gate string) string {
 	switch gate {
 	case planner.QuorumGate:

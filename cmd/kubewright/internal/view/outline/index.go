@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Unlisted are targets that have steps or changes but are counted nowhere in
-// the plan. There should be none, but a step that changes something is never hidden.
+// Unlisted returns targets that have steps or changes but are not among the resources of the plan.
+// There should be none, but a step that changes something is never hidden.
 func Unlisted(plan *planner.Plan, known map[state.Target]bool) []planner.ResourceChange {
 	var out []planner.ResourceChange
 	add := func(t state.Target, a planner.Action) {
@@ -31,8 +31,8 @@ func Unlisted(plan *planner.Plan, known map[state.Target]bool) []planner.Resourc
 	return out
 }
 
-// PresentItems says how much of what a phase is to bring its host has already, and which of it
-// where everything is shown.
+// PresentItems returns per phase how many of its items the host has already, and which ones in a
+// full plan.
 func PresentItems(phases []Phase, there []state.Address, full bool) []string {
 	var out []string
 	for len(there) > 0 {
@@ -73,9 +73,9 @@ func NoteOf(c planner.ResourceChange) string {
 	return note
 }
 
-// ReasonOf is why, in every form of a plan: the resource's own reason, or that of all
-// its changes where they agree and it is not what the action says anyway. A destroy
-// has none: what it takes away is no less in the configuration.
+// ReasonOf returns the reason of a resource, the same in every form of a plan: its own, or the
+// common reason of all its changes where the action does not imply it. A destroy has none, since
+// what it removes is still in the configuration.
 func (x *Index) ReasonOf(c planner.ResourceChange) string {
 	if x.Destroy {
 		return ""
@@ -90,8 +90,8 @@ func (x *Index) ReasonOf(c planner.ResourceChange) string {
 	return ui.Clean(common)
 }
 
-// ReasonBesideVerdict returns a reason where the sentence on what becomes of the resource stands
-// beside it, which says itself what was requested.
+// ReasonBesideVerdict returns the reason to print beside the verdict; empty where the verdict
+// already says it.
 func ReasonBesideVerdict(c planner.ResourceChange, reason string) string {
 	if c.Action == planner.Replace && reason == planner.ReasonRequested {
 		return ""
@@ -112,7 +112,7 @@ func (x *Index) commonReason(t state.Target) (string, bool) {
 	return reasons[0], true
 }
 
-// ImpactsOf returns what the steps of a target mean, each sentence once.
+// ImpactsOf returns the impacts of the steps of a target, each once.
 func (x *Index) ImpactsOf(t state.Target) []string {
 	var out []string
 	for _, i := range x.StepsOf[t] {
@@ -145,14 +145,15 @@ type Phase struct {
 	Changes []planner.Change
 }
 
-// Index is a plan of which the steps and changes of each target are found
-// without a search: a plan may have thousands of targets.
+// Index is a plan with the steps and changes by target, since a plan may have thousands of
+// targets.
 type Index struct {
 	*planner.Plan
-	// StepsOf and changesOf are places in Steps and Changes.
+	// StepsOf and ChangesOf are indexes into Steps and Changes.
 	StepsOf, ChangesOf map[state.Target][]int
 }
 
+// NewIndex returns the index of a plan.
 func NewIndex(plan *planner.Plan) *Index {
 	x := &Index{Plan: plan, StepsOf: map[state.Target][]int{}, ChangesOf: map[state.Target][]int{}}
 	for i := range plan.Steps {
@@ -166,8 +167,8 @@ func NewIndex(plan *planner.Plan) *Index {
 	return x
 }
 
-// PhasesOf collects the steps of a target in the order of the plan, and its
-// changes without a step behind them.
+// PhasesOf returns the steps of a target in the order of the plan, then its changes without a
+// step.
 func (x *Index) PhasesOf(t state.Target) []Phase {
 	var out []Phase
 	place := map[state.Address]int{}

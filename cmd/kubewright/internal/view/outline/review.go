@@ -15,30 +15,30 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Review is a plan as the readers outside of the terminal take it: what is done
-// to which resource, phase by phase and item by item, the worst first.
+// Review is a plan as reviewers outside of the terminal read it: each resource phase by phase and
+// item by item, the most severe first.
 type Review struct {
 	*planner.Plan
 	digest string
-	// Command carries out this plan and no other; empty where there is nothing to do,
-	// and where a policy refuses the plan whoever approves it.
+	// Command applies this plan and no other; empty where there is nothing to do, and where a
+	// policy refuses the plan whoever approves it.
 	Command   string
 	Resources []ReviewedResource
 	// Drift is what changed outside and the plan leaves so.
 	Drift []ReviewedItem
-	// outputs are the outputs that change.
+	// outputs are the names of the outputs that change.
 	outputs  []string
 	Timeline executor.Timeline
-	// print lays out what is shown of items: without colour, never wrapped.
+	// print lays out items without colour and without wrapping.
 	print diffview.Printer
-	// all finds the steps and changes of a target.
+	// all is the index of the plan.
 	all *Index
 }
 
-// ReviewedResource is a resource with what is done to it.
+// ReviewedResource is a resource with everything that the plan does to it.
 type ReviewedResource struct {
 	planner.ResourceChange
-	// Verdict is what becomes of it, in words.
+	// Verdict is what happens to it, in words.
 	Verdict string
 	Reason  string
 	Impacts []string
@@ -49,23 +49,23 @@ type ReviewedResource struct {
 type ReviewedPhase struct {
 	Phase
 	Action planner.Action
-	// Effect is what the step means, or does.
+	// Effect is that of the step.
 	Effect string
 	Items  []ReviewedItem
 	Span   executor.Span
 }
 
-// ReviewedItem is one changed thing.
+// ReviewedItem is one changed item.
 type ReviewedItem struct {
 	planner.Change
 	step  *planner.Step
 	print diffview.Printer
-	// outside reports whether somebody else made the change.
+	// outside reports whether the change was made outside of kubewright.
 	outside bool
 }
 
-// Lines show how it changes. They are laid out for who asks: not every form
-// shows them, and a plan may have a hundred thousand.
+// Lines returns the item laid out. They are not kept: not every form shows them, and a plan may
+// have a hundred thousand items.
 func (it ReviewedItem) Lines() []diffview.LaidLine {
 	shown := diffview.Items([]planner.Change{it.Change}, it.step)[0]
 	if it.outside {
@@ -74,7 +74,7 @@ func (it ReviewedItem) Lines() []diffview.LaidLine {
 	return it.print.Layout([]diffview.Entry{it.print.Item(shown, true)}, 0)
 }
 
-// NewHead returns a review without what changes: its steps, and how long they take.
+// NewHead returns a review without resources: its steps and how long they take.
 func NewHead(plan *planner.Plan, o ui.Options) *Review {
 	r := &Review{
 		Plan: plan, digest: planfile.Digest(plan), print: diffview.NewPrinter(ui.Options{Width: ui.Endless}),
@@ -87,12 +87,13 @@ func NewHead(plan *planner.Plan, o ui.Options) *Review {
 	return r
 }
 
-// Short returns the digest as it is shown.
+// Short returns the digest in its short form.
 func (r *Review) Short() string { return r.digest[:planfile.ShortDigest] }
 
-// NothingToDo reports whether the plan has nothing to do, on any host or with the outputs.
+// NothingToDo reports whether the plan changes neither a host nor an output.
 func (r *Review) NothingToDo() bool { return r.Empty() && len(r.outputs) == 0 }
 
+// NewReview returns a plan with all of its resources.
 func NewReview(plan *planner.Plan, o ui.Options) *Review {
 	r := NewHead(plan, o)
 	r.all = NewIndex(plan)
@@ -145,7 +146,7 @@ func (r *Review) resource(c planner.ResourceChange, spans map[state.Address]exec
 	return out
 }
 
-// phaseAction returns a step's, or what happens to all of its items.
+// phaseAction returns the action of a step, or the common one of its items.
 func phaseAction(ph Phase) planner.Action {
 	if ph.Step != nil {
 		return cmp.Or(ph.Step.Action, planner.NoOp)
@@ -162,7 +163,7 @@ func (r *Review) item(c planner.Change, step *planner.Step) ReviewedItem {
 	return ReviewedItem{Change: c, step: step, print: r.print}
 }
 
-// Verdict returns what becomes of a resource.
+// Verdict returns in words what happens to a resource.
 func Verdict(c planner.ResourceChange) string {
 	switch {
 	case c.Action == planner.Create:
@@ -185,8 +186,8 @@ func Verdict(c planner.ResourceChange) string {
 	return "will not change"
 }
 
-// formerName says what the verdict does not: by which name a resource was known before, or
-// where what is imported is found.
+// formerName returns what the verdict leaves out: the previous name of a resource, or where it is
+// imported from.
 func formerName(c planner.ResourceChange) string {
 	switch {
 	case c.ImportedFrom != "":
@@ -197,8 +198,8 @@ func formerName(c planner.ResourceChange) string {
 	return ""
 }
 
-// Rank orders resources by how much a reviewer has to care: what is lost, what
-// is interrupted, what changes, what is new, and what is only called otherwise.
+// Rank orders resources by severity: destroyed, interrupted, changed, new, and only renamed or
+// imported.
 func (r ReviewedResource) Rank() int {
 	switch {
 	case r.Action == planner.Delete || r.Action == planner.Replace:
@@ -228,7 +229,7 @@ func (r *Review) Headline() string {
 	return "No changes."
 }
 
-// Notes returns the sentences that stand above the details, with a word in front of each.
+// Notes returns the sentences above the details, each with a word for its subject.
 func (r *Review) Notes() [][2]string {
 	var out [][2]string
 	for _, f := range r.Policies {
@@ -261,7 +262,7 @@ func (r *Review) Notes() [][2]string {
 	return out
 }
 
-// oneLine returns a sentence and the list behind it, which has a line for each entry.
+// oneLine joins a sentence with the list below it, which has a line for each entry.
 func oneLine(s string) string {
 	head, entries, listed := strings.Cut(s, "\n")
 	if !listed {
@@ -274,7 +275,7 @@ func oneLine(s string) string {
 	return ui.Clean(head) + " " + strings.Join(out, "; ")
 }
 
-// excludedNote names what -exclude leaves out besides what it means.
+// excludedNote returns what -exclude leaves out beyond what it names.
 func excludedNote(plan *planner.Plan) string {
 	if also := ExcludedDependents(plan); also != "" {
 		return ", which leaves out what is meant" + also
@@ -282,7 +283,7 @@ func excludedNote(plan *planner.Plan) string {
 	return ""
 }
 
-// restrictions returns the flags by which a plan refers to a part only.
+// restrictions returns the flags that restrict the plan to a part.
 func restrictions(plan *planner.Plan) []string {
 	var out []string
 	for _, f := range []struct {
@@ -296,7 +297,7 @@ func restrictions(plan *planner.Plan) []string {
 	return out
 }
 
-// CorrectedDrift returns the drift that the plan puts right, in words; empty for none.
+// CorrectedDrift returns in words the drift that the plan corrects; empty for none.
 func (r *Review) CorrectedDrift() string {
 	_, n := SplitDrift(r.Plan, r.RefreshOnly)
 	if n == 0 {
@@ -305,7 +306,7 @@ func (r *Review) CorrectedDrift() string {
 	return ui.Plural(n, "item") + " changed by somebody else since the last apply: the plan puts that right"
 }
 
-// Word returns what happens to a resource in the word of the plan's summary.
+// Word returns what happens to a resource in the words of the plan's summary.
 func (r ReviewedResource) Word() string {
 	switch {
 	case r.Action == planner.Delete:
@@ -320,7 +321,7 @@ func (r ReviewedResource) Word() string {
 	return string(planner.NoOp)
 }
 
-// ActionCounts says how many resources are created, changed and so on: 2 create, 1 destroy.
+// ActionCounts returns the number of resources per action: 2 create, 1 destroy.
 func ActionCounts(rs []ReviewedResource) string {
 	n := map[string]int{}
 	for _, r := range rs {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ExcludedDependents names what is left out because it needs what was to be left out, and what
-// one might take for left out and is not.
+// ExcludedDependents returns what the plan leaves out because it depends on an excluded resource,
+// and excluded clusters whose nodes are not excluded with them.
 func ExcludedDependents(plan *planner.Plan) string {
 	text := ""
 	if names := ui.Cleaned(plan.LeftOut); len(names) > 0 {
@@ -30,7 +30,7 @@ func ExcludedDependents(plan *planner.Plan) string {
 	return text
 }
 
-// clustersWithChangingNodes are clusters that are excluded while nodes of theirs change.
+// clustersWithChangingNodes returns the excluded clusters of which nodes change.
 func clustersWithChangingNodes(plan *planner.Plan) []string {
 	changing := map[string]bool{}
 	for _, r := range plan.Resources {
@@ -47,7 +47,7 @@ func clustersWithChangingNodes(plan *planner.Plan) []string {
 	return out
 }
 
-// maxLeftOut bounds how much is named that is left out as a consequence.
+// maxLeftOut is the number of dependents that are named.
 const maxLeftOut = 8
 
 // Counts returns the sentence behind "Plan:".
@@ -60,7 +60,8 @@ func Counts(plan *planner.Plan) string {
 	return imports + strconv.Itoa(add) + " to add, " + strconv.Itoa(change) + " to change, " + strconv.Itoa(destroy) + " to destroy."
 }
 
-// InterruptedNote says of what a refresh-only plan does not tell what changed, and who does.
+// InterruptedNote returns the resources whose changes a refresh-only plan cannot show, since an
+// apply was interrupted there.
 func InterruptedNote(plan *planner.Plan) string {
 	if len(plan.CutShort) == 0 {
 		return ""
@@ -69,7 +70,7 @@ func InterruptedNote(plan *planner.Plan) string {
 		"What was changed there since is shown by kubewright plan, as far as it differs from the configuration. The next apply writes what it finds."
 }
 
-// ChangedOutputs returns the names of outputs of which the state holds another value, or none.
+// ChangedOutputs returns the names of outputs whose value is not the recorded one.
 func ChangedOutputs(prior, planned map[string]state.Value) []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(prior)), maps.Keys(planned))
 	slices.Sort(names)
@@ -85,8 +86,8 @@ func Warnings(plan *planner.Plan) diag.Diagnostics {
 	return out
 }
 
-// Summaries returns what findings are called, each once, and how many are called so where
-// it is more than one.
+// Summaries returns the summaries of findings, each once, with the number of findings where there
+// are several.
 func Summaries(list diag.Diagnostics) string {
 	times := map[string]int{}
 	var names []string
@@ -104,7 +105,7 @@ func Summaries(list diag.Diagnostics) string {
 	return strings.Join(names, "; ")
 }
 
-// PolicyNote returns a finding for readers outside of the terminal.
+// PolicyNote returns a policy's finding for readers outside of the terminal.
 func PolicyNote(f planner.PolicyFinding) string {
 	verb := "refuses"
 	if f.Overridden {
@@ -113,8 +114,7 @@ func PolicyNote(f planner.PolicyFinding) string {
 	return "\"" + ui.Clean(f.Policy) + "\" " + verb + " (" + ui.Clean(f.Rule) + "): " + ui.Clean(f.Message) + "."
 }
 
-// RefusedByPolicy reports whether a policy has something against the plan that nobody's
-// approval would lift.
+// RefusedByPolicy reports whether a policy refuses the plan for a reason that no approval lifts.
 func RefusedByPolicy(plan *planner.Plan) bool {
 	return slices.ContainsFunc(policy.Refusals(plan.Policies), func(f planner.PolicyFinding) bool { return f.Rule != policy.ApprovalOf })
 }

@@ -37,7 +37,7 @@ type Document struct {
 	Excluded        []string                    `json:"excluded,omitempty"`
 	LeftOut         []string                    `json:"left_out,omitempty"`
 	PlannedValues   plannedJSON                 `json:"planned_values"`
-	Steps           []StepJSON                  `json:"steps"`
+	Steps           []Step                      `json:"steps"`
 	Estimate        *estimateJSON               `json:"estimate,omitempty"`
 	Limits          map[string]int              `json:"limits,omitempty"`
 	Quorum          []string                    `json:"quorum,omitempty"`
@@ -50,7 +50,7 @@ type Document struct {
 	Diagnostics     []diag.JSON                 `json:"diagnostics,omitempty"`
 }
 
-// policyJSON is what a policy has against the plan. What is not overridden refuses an apply.
+// policyJSON is a policy's finding. One that is not overridden refuses an apply.
 type policyJSON struct {
 	Policy     string `json:"policy"`
 	Rule       string `json:"rule"`
@@ -66,11 +66,11 @@ type summaryJSON struct {
 }
 
 type plannedJSON struct {
-	Outputs    map[string]outputJSON `json:"outputs,omitempty"`
-	RootModule moduleJSON            `json:"root_module"`
+	Outputs    map[string]Output `json:"outputs,omitempty"`
+	RootModule moduleJSON        `json:"root_module"`
 }
 
-// moduleJSON has all that is there after an apply. Policies count it.
+// moduleJSON has everything that exists after an apply. Policies count it.
 type moduleJSON struct {
 	Resources []plannedResourceJSON `json:"resources"`
 }
@@ -82,7 +82,7 @@ type plannedResourceJSON struct {
 	Sensitive     struct{}          `json:"sensitive_values"`
 }
 
-// identityJSON says which resource is meant.
+// identityJSON identifies a resource.
 type identityJSON struct {
 	Address  string  `json:"address"`
 	Mode     string  `json:"mode"`
@@ -92,16 +92,16 @@ type identityJSON struct {
 	Provider string  `json:"provider_name"`
 }
 
-// providerName stands where Terraform's plans have a provider's address: some readers
-// have no resource without one.
+// providerName stands where Terraform's plans have a provider's address, which some readers
+// require.
 const providerName = "github.com/kubewright/kubewright"
 
 func identityOf(t state.Target) identityJSON {
 	return identityJSON{Address: t.String(), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Provider: providerName}
 }
 
-// StepJSON is a step with how long such a step took the last time, in seconds.
-type StepJSON struct {
+// Step is a step with how long such a step took the last time, in seconds.
+type Step struct {
 	planner.Step
 	Estimate *float64 `json:"estimate,omitempty"`
 }
@@ -109,13 +109,13 @@ type StepJSON struct {
 // estimateJSON is how long an apply would take, in seconds, going by earlier ones.
 type estimateJSON struct {
 	Seconds float64 `json:"seconds"`
-	// CriticalPath are the steps that make it as long as it is, in order.
+	// CriticalPath is the longest chain of steps, in order.
 	CriticalPath []state.Address `json:"critical_path"`
-	// UnknownSteps counts those of which no earlier apply tells; they count as nothing.
+	// UnknownSteps counts the steps without an estimate, which add nothing to Seconds.
 	UnknownSteps int `json:"unknown_steps"`
 }
 
-type outputJSON struct {
+type Output struct {
 	Value     any  `json:"value,omitempty"`
 	Sensitive bool `json:"sensitive"`
 	Unknown   bool `json:"unknown,omitempty"`
@@ -123,24 +123,24 @@ type outputJSON struct {
 
 type resourceJSON struct {
 	identityJSON
-	// PreviousAddress is the name that it had before.
+	// PreviousAddress is the address before a move.
 	PreviousAddress string `json:"previous_address,omitempty"`
 	Note            string `json:"note,omitempty"`
-	// ActionReason is a word of Terraform's, Reason a sentence.
+	// ActionReason is Terraform's word, Reason a sentence.
 	ActionReason string `json:"action_reason,omitempty"`
 	Reason       string `json:"reason,omitempty"`
-	// Impact is what the steps mean to those who use the cluster.
+	// Impact is what the steps mean to users of the cluster.
 	Impact []string   `json:"impact,omitempty"`
 	Change changeJSON `json:"change"`
-	Items  []itemJSON `json:"items,omitempty"`
+	Items  []Item     `json:"items,omitempty"`
 	// There are the items that a new node's host has already.
 	There []string `json:"there,omitempty"`
 }
 
-// driftJSON is an item that somebody else has changed, in the shape of a
-// resource as well: what the last apply left before, what is there now after.
+// driftJSON is an item that changed outside, in the shape of a resource as well: before is what
+// the last apply left, after what is there now.
 type driftJSON struct {
-	itemJSON
+	Item
 	Mode     string     `json:"mode"`
 	Type     string     `json:"type"`
 	Name     string     `json:"name"`
@@ -149,8 +149,8 @@ type driftJSON struct {
 	Change   changeJSON `json:"change"`
 }
 
-// changeJSON has what a cluster or node is, and what changes of it as trees: phase and
-// item, then the attributes' paths. Sensitive values are null and marked.
+// changeJSON has a cluster's or node's facts and its changes as trees: phase and item, then the
+// attributes' paths. Sensitive values are null and marked.
 type changeJSON struct {
 	Actions         []string `json:"actions"`
 	Before          Tree     `json:"before"`
@@ -158,9 +158,9 @@ type changeJSON struct {
 	AfterUnknown    Tree     `json:"after_unknown"`
 	BeforeSensitive Tree     `json:"before_sensitive"`
 	AfterSensitive  Tree     `json:"after_sensitive"`
-	// ReplacePaths lead to what cannot change without a replacement.
+	// ReplacePaths are the attributes that cannot change without a replacement.
 	ReplacePaths [][]string `json:"replace_paths,omitempty"`
-	// Importing tells where something is that somebody else made and the state learns.
+	// Importing is where the resource was found, for one that kubewright did not make.
 	Importing *importingJSON `json:"importing,omitempty"`
 }
 
@@ -178,7 +178,7 @@ type outputChangeJSON struct {
 	AfterSensitive  bool     `json:"after_sensitive"`
 }
 
-type itemJSON struct {
+type Item struct {
 	Address    string          `json:"address"`
 	Kind       state.Kind      `json:"kind"`
 	Actions    []string        `json:"actions"`
@@ -194,9 +194,9 @@ type attributeJSON struct {
 	AfterUnknown bool   `json:"after_unknown,omitempty"`
 	Sensitive    bool   `json:"sensitive,omitempty"`
 	Origin       string `json:"origin,omitempty"`
-	// Origins are those of its parts, where several lines want them.
+	// Origins are those of its parts, where several lines of the configuration set them.
 	Origins map[string]string `json:"origins,omitempty"`
-	// Outside reports whether somebody else has set what is there before.
+	// Outside reports whether Before was set outside of kubewright.
 	Outside bool `json:"outside,omitempty"`
 }
 
@@ -205,6 +205,7 @@ func Write(w io.Writer, plan *planner.Plan, o ui.Options) error {
 	return ui.WriteJSONLine(w, New(plan, o))
 }
 
+// New returns a plan as a document.
 func New(plan *planner.Plan, o ui.Options) Document {
 	add, change, remove := plan.Counts()
 	timeline := executor.Forecast(plan, o.Recorded.Durations, o.Parallelism)
@@ -238,16 +239,16 @@ func New(plan *planner.Plan, o ui.Options) Document {
 	return out
 }
 
-// applyable reports whether there is something to do, and no policy that refuses the plan
-// whoever approves it.
+// applyable reports whether there is something to do, and no policy refuses the plan whoever
+// approves it.
 func applyable(plan *planner.Plan, o ui.Options) bool {
 	return !outline.RefusedByPolicy(plan) && (!plan.Empty() || len(outline.ChangedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0)
 }
 
-func newSteps(plan *planner.Plan, t executor.Timeline) []StepJSON {
-	out := make([]StepJSON, len(plan.Steps))
+func newSteps(plan *planner.Plan, t executor.Timeline) []Step {
+	out := make([]Step, len(plan.Steps))
 	for i, s := range plan.Steps {
-		out[i] = StepJSON{Step: s}
+		out[i] = Step{Step: s}
 		if i < len(t.Steps) && t.Steps[i].Known {
 			out[i].Estimate = &t.Steps[i].Seconds
 		}
@@ -299,7 +300,7 @@ func newResource(plan *outline.Index, r planner.ResourceChange) resourceJSON {
 
 func newDrift(d planner.Change) driftJSON {
 	t := d.Address.Target
-	out := driftJSON{itemJSON: NewItem(outline.WithoutOrigins(d)), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Provider: providerName, Change: newChange(d.Action)}
+	out := driftJSON{Item: NewItem(outline.WithoutOrigins(d)), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Provider: providerName, Change: newChange(d.Action)}
 	out.Change.put(nil, d)
 	return out
 }
@@ -311,7 +312,7 @@ func index(t state.Target) *string {
 	return &t.Key
 }
 
-// actionReason is Terraform's word for a reason, where it has one.
+// actionReason returns Terraform's word for a reason, where there is one.
 func actionReason(plan *planner.Plan, r planner.ResourceChange) string {
 	others := func(o planner.ResourceChange) bool {
 		return o.Target.Type == r.Target.Type && o.Target.Name == r.Target.Name && o.Action != planner.Delete && o.Action != planner.Forget
@@ -331,7 +332,7 @@ func actionReason(plan *planner.Plan, r planner.ResourceChange) string {
 	return ""
 }
 
-// orEmpty returns a map that JSON shows as an object, whatever is in it.
+// orEmpty returns a map that JSON shows as an object, also for nil.
 func orEmpty(m map[string]string) map[string]string {
 	if m == nil {
 		return map[string]string{}
@@ -363,7 +364,7 @@ func (c *changeJSON) put(base []string, ch planner.Change) {
 	}
 }
 
-// outputChangesJSON returns the outputs of state and plan and what becomes of them.
+// outputChangesJSON returns the outputs of state and plan with their changes.
 func outputChangesJSON(prior, planned map[string]state.Value) map[string]outputChangeJSON {
 	out := map[string]outputChangeJSON{}
 	for name := range planned {
@@ -394,7 +395,7 @@ func outputChange(before, after state.Value) outputChangeJSON {
 // Tree is a JSON object that grows by paths.
 type Tree map[string]any
 
-// Put sets the value at a path when there is one to set and a tree to hold it.
+// Put sets the value at a path; it does nothing for a nil tree or with set false.
 func (t Tree) Put(path []string, value any, set bool) {
 	if t == nil || !set {
 		return
@@ -410,8 +411,9 @@ func (t Tree) Put(path []string, value any, set bool) {
 	t[path[len(path)-1]] = value
 }
 
-func NewItem(c planner.Change) itemJSON {
-	out := itemJSON{Address: c.Address.String(), Kind: c.Kind, Actions: actions(c.Action), Reason: c.Reason, Cost: c.Cost}
+// NewItem returns a changed item.
+func NewItem(c planner.Change) Item {
+	out := Item{Address: c.Address.String(), Kind: c.Kind, Actions: actions(c.Action), Reason: c.Reason, Cost: c.Cost}
 	for _, a := range c.Attributes {
 		out.Attributes = append(out.Attributes, attributeJSON{
 			Path: a.Path, Before: ui.JSONValue(a.Before), After: ui.JSONValue(a.After), AfterUnknown: a.After.IsPending(),
@@ -432,8 +434,8 @@ func originsJSON(origins map[string]state.Source) map[string]string {
 	return out
 }
 
-// actions are Terraform's words: a replacement is two, so that whoever looks
-// for "delete" finds it.
+// actions returns Terraform's words for an action: two for a replacement, so that a search for
+// "delete" finds it.
 func actions(a planner.Action) []string {
 	switch a {
 	case planner.Replace:
@@ -444,10 +446,11 @@ func actions(a planner.Action) []string {
 	return []string{string(a)}
 }
 
-func Outputs(outputs map[string]state.Value) map[string]outputJSON {
-	out := map[string]outputJSON{}
+// Outputs returns outputs; a sensitive one has no value.
+func Outputs(outputs map[string]state.Value) map[string]Output {
+	out := map[string]Output{}
 	for name, v := range outputs {
-		out[name] = outputJSON{Value: ui.JSONValue(v), Sensitive: v.Kind() == state.KindSensitive, Unknown: v.IsPending()}
+		out[name] = Output{Value: ui.JSONValue(v), Sensitive: v.Kind() == state.KindSensitive, Unknown: v.IsPending()}
 	}
 	return out
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// acceptance is what to do about the configuration so that it agrees with what
-// somebody has changed outside, where the language can say it.
+// acceptance is how the configuration can be made to agree with a change made outside, where the
+// language can express it.
 type acceptance struct {
-	// write are lines for the block that is referred to.
+	// write are lines to add to the block.
 	write []string
-	// remove are the places of what is to be taken out.
+	// remove are the places of lines to remove.
 	remove []string
-	// ignore are entries of ignore_changes, for what nothing else can be said of.
+	// ignore are entries of ignore_changes for what can be accepted in no other way.
 	ignore []string
-	// followUp is what the next apply does all the same when that is done.
+	// followUp is what the next apply still does after that.
 	followUp string
 }
 
-// accept prints how to keep what was changed outside.
+// accept prints how to keep a change made outside.
 func (p printer) accept(c planner.Change) {
 	a, where := acceptanceOf(c), blockOf(c)
 	offer := func(sentence string, lines []string) {
@@ -51,7 +51,7 @@ func (p printer) accept(c planner.Change) {
 	}
 }
 
-// blockOf returns the block of the configuration that refers to a changed item.
+// blockOf returns the block of the configuration that a changed item belongs to.
 func blockOf(c planner.Change) string {
 	t := c.Address.Target
 	switch {
@@ -63,7 +63,8 @@ func blockOf(c planner.Change) string {
 	return "the block of " + ui.Clean(t.String()) + sharedBlockNote(t)
 }
 
-// sharedBlockNote tells who else is meant by what the block of a node says that is one of several.
+// sharedBlockNote returns the note that the block of a node is shared with other keys; empty for a
+// block of one node.
 func sharedBlockNote(t state.Target) string {
 	if !t.Keyed {
 		return ""
@@ -71,9 +72,9 @@ func sharedBlockNote(t state.Target) string {
 	return ", which is that of its other keys as well (by each.key it can be for this one alone)"
 }
 
-// acceptanceOf finds what can be done for each attribute: to write it, to take it out, or
-// to ignore it. An argument or a setting that was removed and that nobody has configured
-// is rendered again whatever is ignored, and nothing can be said of it.
+// acceptanceOf returns for each attribute whether to write, remove or ignore it. An argument or
+// setting that was removed outside and is not configured is rendered again even if it is ignored,
+// so that nothing can be offered for it.
 func acceptanceOf(c planner.Change) acceptance {
 	var out acceptance
 	if c.Kind != state.KindFile && slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path == "content" }) {
@@ -105,8 +106,8 @@ func acceptanceOf(c planner.Change) acceptance {
 	return out
 }
 
-// followUp returns what follows from the configuration beside the item, once it agrees with what
-// was changed outside.
+// followUp returns what the next apply changes besides the item, once the configuration agrees
+// with the change made outside.
 func followUp(c planner.Change) string {
 	shared := c.Shown[planner.SharedSetting].AsBool()
 	switch {
@@ -122,7 +123,7 @@ func followUp(c planner.Change) string {
 	return ""
 }
 
-// workerMarks is the phase that a worker's labels, annotations and taints belong to.
+// workerMarks is the phase of a worker's labels, annotations and taints.
 const workerMarks = "mark-worker"
 
 func appendNew(list []string, s string) []string {
@@ -132,7 +133,7 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// argBlocks are the blocks of the components whose manifests lie under these names.
+// argBlocks maps the names of manifests to the blocks of their components.
 var argBlocks = map[string]string{
 	"kube-apiserver": "api_server", "kube-controller-manager": "controller_manager", "kube-scheduler": "scheduler", "etcd": "etcd",
 }
@@ -148,7 +149,7 @@ func ofKubeletConfig(c planner.Change, path []string) bool {
 	return c.Kind == state.KindYAMLFile && c.Address.ID() == "/var/lib/kubelet/config.yaml" && len(path) > 0 && path[0] != "mode" && path[0] != "owner"
 }
 
-// writable reports whether the language can say what an attribute is by now.
+// writable reports whether the language can express the present value of an attribute.
 func writable(c planner.Change, a planner.AttributeChange) bool {
 	path := state.SplitPath(a.Path)
 	if a.After.IsNull() || a.After.HasSensitive() {
@@ -165,7 +166,7 @@ func writable(c planner.Change, a planner.AttributeChange) bool {
 	return ofKubeletConfig(c, path)
 }
 
-// configurationLines are writable attributes of an item as its block has them.
+// configurationLines returns writable attributes of an item as its block has them.
 func configurationLines(c planner.Change, written []planner.AttributeChange) []string {
 	if len(written) == 0 {
 		return nil
@@ -188,8 +189,8 @@ func configurationLines(c planner.Change, written []planner.AttributeChange) []s
 	return inBlock(block, args...)
 }
 
-// nodeLines are labels, annotations and taints; a taint takes the place of the block
-// that has said something else of it.
+// nodeLines returns labels, annotations and taints as lines; a taint replaces the block that
+// configures it differently.
 func nodeLines(now state.Value, written []planner.AttributeChange) []string {
 	var out []string
 	for _, name := range []string{"labels", "annotations"} {
@@ -212,7 +213,7 @@ func nodeLines(now state.Value, written []planner.AttributeChange) []string {
 	return out
 }
 
-// taintList are taints as the attribute of that name has them.
+// taintList returns taints in the syntax of the attribute taints.
 func taintList(all state.Value) string {
 	var list []string
 	for _, k := range all.Keys() {
@@ -226,7 +227,7 @@ func taintList(all state.Value) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// ignorable returns the entry of ignore_changes that covers an attribute; none for what
+// ignorable returns the entry of ignore_changes that covers an attribute; empty for one that
 // cannot be ignored.
 func ignorable(c planner.Change, path []string) string {
 	t, named := c.Address.Target, func(of, name string) string { return of + "[" + ui.Quote(name) + "]" }
@@ -257,7 +258,7 @@ func ignorable(c planner.Change, path []string) string {
 	return ""
 }
 
-// pathBelow returns a path in a tree as ignore_changes has it.
+// pathBelow returns a path in the syntax of ignore_changes.
 func pathBelow(of string, path []string) string {
 	for _, k := range path {
 		if word := ui.Key(k); strings.HasPrefix(word, `"`) {
@@ -269,7 +270,7 @@ func pathBelow(of string, path []string) string {
 	return of
 }
 
-// inBlock puts lines into a block.
+// inBlock returns lines as the content of a block.
 func inBlock(block string, lines ...string) []string {
 	out := []string{block + " {"}
 	for _, l := range lines {

@@ -7,23 +7,23 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 )
 
-// ImportGaps is of clusters that are imported what their configuration does not have.
+// ImportGaps are the parts of imported clusters that their configuration cannot express.
 type ImportGaps struct {
-	// Keyless are the CAs whose key is not in the cluster, and Supplied is the folder
-	// for what they have signed.
+	// Keyless are the CAs whose key is not in the cluster, and Supplied is the folder for
+	// certificates that were signed elsewhere.
 	Keyless  []string
 	Supplied string
 	// Taints are those of workers, as NODE (KEY=VALUE:EFFECT).
 	Taints []string
 }
 
-// Add adds what the configuration of another cluster does not have.
+// Add adds the gaps of another cluster.
 func (u *ImportGaps) Add(other ImportGaps) {
 	u.Keyless, u.Taints = append(u.Keyless, other.Keyless...), append(u.Taints, other.Taints...)
 	u.Supplied = other.Supplied
 }
 
-// Generated says which file a plan has written for the clusters that it imports.
+// Generated prints the file that a plan has written for the clusters that it imports.
 func Generated(w io.Writer, file string, not ImportGaps, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line()
@@ -34,14 +34,14 @@ func Generated(w io.Writer, file string, not ImportGaps, o ui.Options) error {
 	return p.Flush(w)
 }
 
-// Imported says what is not in the configuration that was written.
+// Imported prints what is missing in the configuration that was written.
 func Imported(w io.Writer, not ImportGaps, o ui.Options) error {
 	p := ui.NewPage(o)
 	printGaps(p, not)
 	return p.Flush(w)
 }
 
-// printGaps prints it, and what to do about it.
+// printGaps prints the gaps, and what to do about each.
 func printGaps(p *ui.Page, not ImportGaps) {
 	if len(not.Keyless) > 0 {
 		var names []string

@@ -89,7 +89,7 @@ func (p printer) actions() {
 	p.summary()
 }
 
-// restricted tells of what the plan is silent.
+// restricted prints to which part the plan is restricted.
 func (p printer) restricted() {
 	var parts []string
 	if len(p.plan.Targets) > 0 {
@@ -104,8 +104,8 @@ func (p printer) restricted() {
 	p.Prose(p.Yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target, -exclude and -skip-phase to see everything else.")
 }
 
-// legend explains the symbols of resources that occur. What changes inside of
-// one has symbols as well, and words beside them.
+// legend explains the symbols of the resources. The symbols of items inside of them have words
+// beside them.
 func (p printer) legend(resources []blocks.Resource) {
 	used := map[ui.Symbol]bool{}
 	for _, r := range resources {
@@ -132,12 +132,12 @@ func (p printer) legend(resources []blocks.Resource) {
 	p.Line()
 }
 
-// summary is the sentence that scripts read.
+// summary prints the sentence that scripts read.
 func (p printer) summary() {
 	p.Line(p.Bold("Plan:"), " ", outline.Counts(p.plan))
 }
 
-// noChanges prints that a plan is empty, and why that is good or not.
+// noChanges prints that a plan is empty, and why.
 func (p printer) noChanges(outputs bool) {
 	end := "."
 	if outputs {
@@ -207,7 +207,7 @@ func (p printer) refreshOnly() {
 	}
 }
 
-// withheld lists what could not be looked at and is therefore left alone.
+// withheld prints the targets that could not be observed and are therefore left alone.
 func (p printer) withheld() {
 	if len(p.plan.Withheld) == 0 {
 		return
@@ -228,8 +228,8 @@ func (p printer) withheld() {
 	p.Line()
 }
 
-// drift tells what changed outside: in full where the plan leaves it so, and
-// as a count where the plan puts it right and shows it anyway.
+// drift prints what changed outside: in full where the plan leaves it so, and as a count where the
+// plan corrects it and shows it below.
 func (p printer) drift() {
 	left, mended := outline.SplitDrift(p.plan, p.o.RefreshOnly)
 	if len(left)+mended == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/planner/policy"
 )
 
-// policies tells what policies have against the plan: what stops an apply, and
-// what would if nobody had overridden it.
+// policies prints the findings of policies: those that refuse an apply, and those that are
+// overridden.
 func (p printer) policies() {
 	refusals := policy.Refusals(p.plan.Policies)
 	if len(refusals) > 0 {
@@ -38,7 +38,7 @@ func (p printer) findings(found []planner.PolicyFinding) {
 	p.Line()
 }
 
-// policyNames names the policies of findings, each once.
+// policyNames returns the policies of findings, each once.
 func policyNames(found []planner.PolicyFinding) string {
 	var names []string
 	for _, f := range found {

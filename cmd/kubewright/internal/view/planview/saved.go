@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Saved ends a plan: where it was saved and how it is applied, or with an empty
-// path that it was not. Of a plan without changes, or one that a policy refuses,
-// that is not worth a word.
+// Saved ends a plan: with the file that it was saved to and the command that applies it, or
+// without a file with how to apply exactly this plan. It prints nothing for an unsaved plan that
+// has no changes or that a policy refuses.
 func Saved(w io.Writer, path string, plan *planner.Plan, o ui.Options) error {
 	refused := outline.RefusedByPolicy(plan)
 	if path == "" && (plan.Empty() || refused) {
@@ -46,11 +46,11 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o ui.Options) error {
 	return p.Flush(w)
 }
 
-// maxDifferences is how many are shown.
+// maxDifferences is the number of differences that are printed.
 const maxDifferences = 20
 
-// Differences says what is not as it was when a plan was saved: each item and
-// below it what became of it.
+// Differences returns what has changed since a plan was saved: each item, and below it the
+// difference.
 func Differences(list []planfile.Difference) string {
 	var lines []string
 	var of state.Address
@@ -71,7 +71,7 @@ func Differences(list []planfile.Difference) string {
 	return strings.Join(lines, "\n")
 }
 
-// differenceText says what became of one thing.
+// differenceText returns one difference in words.
 func differenceText(d planfile.Difference) string {
 	saved, now := ui.Inline(d.Saved), ui.Inline(d.Now)
 	switch {
@@ -93,7 +93,7 @@ func differenceText(d planfile.Difference) string {
 	return ui.Clean(d.Path) + " was " + saved + " when the plan was saved, and is " + now + " now"
 }
 
-// presence says of an item that is meant as a whole whether it was there and is.
+// presence returns whether a whole item was there when the plan was saved, and is now.
 func presence(d planfile.Difference) string {
 	was, is := "there", "is not there now"
 	switch {

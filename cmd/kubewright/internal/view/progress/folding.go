@@ -11,24 +11,24 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// folding folds what is done: the lines of a node's steps, or of a cluster's, stand
-// until all of them are done, and then one line for all. Of a run that comes to
-// another end one line says how many were. What has failed is never folded.
+// folding folds finished steps: the lines of a node's or a cluster's steps stay until all of them
+// are done, and are then replaced by one. When the run ends otherwise, one line has the number of
+// those that were done. A failed step is never folded.
 type folding struct {
-	// steps is how many steps each target has; nothing of one that is not in it folds.
+	// steps is the number of steps of each target; a target that is not in it is not folded.
 	steps   map[state.Target]int
 	targets map[state.Target]*foldingTarget
-	// open are lines that may be folded still, in the order in which they came.
+	// open are the lines that may still be folded, in the order of their events.
 	open []foldedLine
 }
 
-// foldingTarget is how far the steps of a node or cluster are.
+// foldingTarget is the progress of a node or cluster.
 type foldingTarget struct {
 	done, running int
-	// began is since when one of them runs, took how long one or several did before.
+	// began is when the first of the running steps began; took is how long steps ran before that.
 	began time.Time
 	took  time.Duration
-	// unfolded reports whether each step has a line of its own from here on.
+	// unfolded reports whether each further step keeps its own line.
 	unfolded bool
 }
 
@@ -37,7 +37,7 @@ type foldedLine struct {
 	text   string
 }
 
-// take takes an event and the lines that it is worth, and returns those that stay.
+// take takes an event with the lines that describe it, and returns those that stay.
 func (f *folding) take(t *tally, s ui.Style, e executor.Event, lines []string) []string {
 	switch e.Kind {
 	case executor.KindStarted:
@@ -74,8 +74,8 @@ func (f *folding) doneStep(t *tally, s ui.Style, e executor.Event, lines []strin
 	return []string{t.count(s) + ui.Clean(target.String()) + ": " + s.Green(ui.Plural(n.done, "step")+" done") + " after " + ui.Duration(n.took)}
 }
 
-// leave gives up waiting for the rest of a target's steps, and returns what stands for
-// those that are done.
+// leave stops waiting for the rest of a target's steps, and returns the line for those that are
+// done.
 func (f *folding) leave(t *tally, s ui.Style, target state.Target) []string {
 	n := f.target(target)
 	n.unfolded = true
@@ -98,7 +98,7 @@ func (f *folding) leaveAll(t *tally, s ui.Style) []string {
 	return out
 }
 
-// close takes the lines of a target away and returns them.
+// close removes the lines of a target and returns them.
 func (f *folding) close(target state.Target) []string {
 	var lines []string
 	f.open = slices.DeleteFunc(f.open, func(l foldedLine) bool {

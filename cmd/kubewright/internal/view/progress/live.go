@@ -14,13 +14,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Live redraws a block at the end of the terminal: what runs where, since
-// when, and how long that took before, below what is done on nodes that have more to
-// do. Of a node that is done one line stays above it and scrolls with everything
-// else, as does what has failed. A redraw is one write: the cursor goes up, each line is overwritten, and
-// what is below is cleared, so nothing flickers. Of a row that had more its whole
-// line is cleared first: behind its end a terminal (tmux) would keep blanks, and
-// fold them into rows of their own when it becomes narrower.
+// Live redraws a block at the end of the terminal: the running steps with their duration and how
+// long they took before, below the finished steps of nodes that have more to do. A finished node
+// keeps one line above the block, which scrolls with everything else, and so does a failed step. A
+// redraw is one write: the cursor goes up, each line is overwritten, and the rest is cleared, so
+// that nothing flickers. A row that was longer is cleared as a whole first: behind its new end a
+// terminal (tmux) would keep blanks, and fold them into rows of their own when it becomes
+// narrower.
 type Live struct {
 	mu sync.Mutex
 	tally
@@ -33,20 +33,20 @@ type Live struct {
 	expected      map[state.Address]time.Duration
 	// drawn are the widths of the lines of the block on the screen.
 	drawn []int
-	// refolded reports whether the terminal has another width than when the block was
-	// drawn, and has laid out its lines again.
+	// refolded reports whether the width of the terminal has changed since the block was drawn, so
+	// that the terminal has laid out its lines again.
 	refolded bool
-	// pending are lines that go above the block at the next redraw.
+	// pending are lines to print above the block at the next redraw.
 	pending  []string
 	lastDraw time.Time
 	err      error
 }
 
-// redrawInterval is the shortest time between two redraws for events alone.
+// redrawInterval is the shortest time between two redraws for events.
 const redrawInterval = 100 * time.Millisecond
 
-// NewLive makes a display for a terminal of the options' width and
-// height. With Options.Size it follows changes, and Resize tells of them.
+// NewLive returns a display for a terminal of the options' width and height. It follows changes
+// through Options.Size or Resize.
 func NewLive(w io.Writer, o ui.Options) *Live {
 	p := &Live{w: w, style: ui.Style{Color: o.Color}, width: o.Width, height: o.Height, estimate: o.Estimate, expected: o.Expected, size: o.Size}
 	p.folds.steps = o.Steps
@@ -61,8 +61,7 @@ func NewLive(w io.Writer, o ui.Options) *Live {
 
 const defaultHeight = 24
 
-// Resize tells the terminal's new size. The block is drawn again at the next
-// tick or event.
+// Resize sets the terminal's new size. The block is drawn again at the next tick or event.
 func (p *Live) Resize(width, height int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +103,8 @@ func (p *Live) Tick(now time.Time) {
 	p.draw()
 }
 
-// Close implements Progress: the block disappears, the lines above it stay, and one
-// for each node on which something is done and not all.
+// Close implements Renderer: the block disappears, the lines above it stay, with one line for each
+// node that is partly done.
 func (p *Live) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,7 +121,7 @@ func (p *Live) draw() {
 	p.write(p.block())
 }
 
-// block returns what stands at the end of the terminal, each line shorter than it is wide.
+// block returns the block, with each line shorter than the terminal is wide.
 func (p *Live) block() []string {
 	if len(p.running) == 0 && len(p.folds.open) == 0 {
 		return nil
@@ -166,7 +165,7 @@ func (p *Live) block() []string {
 	return lines
 }
 
-// latest returns the lines of what was done last where there is more to do, as many as
+// latest returns the lines of the last finished steps of nodes that have more to do, as many as
 // there is room for.
 func (p *Live) latest(room int) []string {
 	open := p.folds.open
@@ -177,16 +176,15 @@ func (p *Live) latest(room int) []string {
 	return out
 }
 
-// maxLatest keeps the block low: of one that is higher than a terminal has become
-// lines are left in what has scrolled away.
+// maxLatest keeps the block low: a block that is higher than a shrunken terminal leaves lines in
+// the scrollback.
 const maxLatest = 8
 
-// timeRoom is how many columns of a row the name of a step leaves for the rest.
+// timeRoom is the number of columns that the name of a step leaves for the rest of its row.
 const timeRoom = 12
 
-// time is since when a step runs, and how long such a step took before if that is
-// known and there is room for all of it: 12s of about 40s. Columns are how many it
-// takes up until it is as late as that.
+// time returns how long a step has been running, and how long such a step took before if that is
+// known and fits: 12s of about 40s. Columns is the width that it needs until that time has passed.
 func (p *Live) time(r *runningStep, room int) (text string, columns int) {
 	text = seconds(p.now.Sub(r.began))
 	expected := p.expected[r.id].Round(time.Second)
@@ -200,9 +198,8 @@ func (p *Live) time(r *runningStep, room int) (text string, columns int) {
 	return text, len(text)
 }
 
-// tails returns the steps whose last words stand below them: of those that run for
-// long, or whose command is heard since it takes long, the slowest, which somebody
-// may wonder about, as many as there is room for.
+// tails returns the steps whose last line of output is shown below them: the slowest of those that
+// have run for long or whose command reports output, as many as there is room for.
 func (p *Live) tails(shown []*runningStep, room int) map[*runningStep]bool {
 	out := map[*runningStep]bool{}
 	slowest := slices.Clone(shown)
@@ -216,12 +213,12 @@ func (p *Live) tails(shown []*runningStep, room int) map[*runningStep]bool {
 }
 
 const (
-	// slowStep is how long a step has to run for its last words to be shown.
+	// slowStep is how long a step has to run until its last line of output is shown.
 	slowStep = 5 * time.Second
 	maxTails = 3
 )
 
-// head counts: Applying: 12 of 41 steps done, 1 failed [1m5s, about 20s left].
+// head returns the counts: Applying: 12 of 41 steps done, 1 failed [1m5s, about 20s left].
 func (p *Live) head() string {
 	s := p.style.Bold("Applying: ") + strconv.Itoa(p.done) + " of " + strconv.Itoa(p.total) + " steps done"
 	if p.failed > 0 {
@@ -239,10 +236,10 @@ func (p *Live) head() string {
 	return s
 }
 
-// seconds prints a duration without fractions.
+// seconds returns a duration without fractions.
 func seconds(d time.Duration) string { return ui.Duration(max(0, d).Truncate(time.Second)) }
 
-// write puts pending lines and the new block in place of the old one.
+// write replaces the block with pending lines and a new block.
 func (p *Live) write(block []string) {
 	if len(p.drawn) == 0 && len(p.pending) == 0 && len(block) == 0 {
 		return
@@ -280,8 +277,8 @@ func (p *Live) write(block []string) {
 	}
 }
 
-// rows returns how many rows the block takes on the screen now: a terminal that has
-// become narrower since has folded its lines.
+// rows returns the number of rows of the block on the screen: a terminal that has become narrower
+// has folded its lines.
 func (p *Live) rows() int {
 	n := 0
 	for _, w := range p.drawn {
@@ -290,5 +287,5 @@ func (p *Live) rows() int {
 	return n
 }
 
-// rowsOf returns how many rows a line takes of which this is the width.
+// rowsOf returns the number of rows of a line of this width.
 func (p *Live) rowsOf(width int) int { return max(1, (width+p.width-1)/p.width) }

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 )
 
-// Observation tells who has not answered yet while hosts are looked at. On a
-// terminal it is one line that disappears; in a log a line now and then. It
-// says nothing about what takes no time.
+// Observation shows which hosts have not answered yet while a plan observes them. On a terminal it
+// is one line that disappears; in a log a line from time to time. It shows nothing for a short
+// observation.
 type Observation struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -27,10 +27,10 @@ type Observation struct {
 	shown    bool
 }
 
-// observationDelay is how long looking may take before a terminal is told of it.
+// observationDelay is how long an observation may take until a terminal shows it.
 const observationDelay = 500 * time.Millisecond
 
-// NewObservation makes the display; names are the hosts that are looked at.
+// NewObservation returns the display; names are the hosts that are observed.
 func NewObservation(w io.Writer, o ui.Options, terminal bool, names []string, now time.Time) *Observation {
 	return &Observation{
 		w: w, style: ui.Style{Color: o.Color}, width: ui.NewPage(o).Width, terminal: terminal,
@@ -38,7 +38,7 @@ func NewObservation(w io.Writer, o ui.Options, terminal bool, names []string, no
 	}
 }
 
-// Answered takes a host out of those that are waited for.
+// Answered removes a host from those that are waited for.
 func (l *Observation) Answered(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Observation) Answered(name string) {
 	}
 }
 
-// Tick tells the time.
+// Tick redraws the line.
 func (l *Observation) Tick(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *Observation) Tick(now time.Time) {
 	}
 }
 
-// line says: Looking at 5 hosts: 3 answered, waiting for w1, w2 [4s].
+// line returns the line: Looking at 5 hosts: 3 answered, waiting for w1, w2 [4s].
 func (l *Observation) line(elapsed time.Duration) string {
 	s := l.style.Bold("Looking at "+ui.Plural(l.total, "host")) + ": " + strconv.Itoa(l.total-len(l.waiting)) + " answered, waiting for "
 	if len(l.waiting) == 0 {
@@ -78,7 +78,7 @@ func (l *Observation) line(elapsed time.Duration) string {
 	return s + ui.Clean(strings.Join(names, ", ")) + " [" + seconds(elapsed) + "]"
 }
 
-// Aside lets something else use the terminal, such as a question.
+// Aside removes the line while something else uses the terminal, such as a question.
 func (l *Observation) Aside(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,23 +16,22 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Renderer shows a run while it goes on. Its methods may be called from
-// several goroutines.
+// Renderer shows a run while it goes on. Its methods may be called from several goroutines.
 type Renderer interface {
-	// Event takes what the executor reports; it is an executor.Options.Sink.
+	// Event takes an event of the executor; it is an executor.Options.Sink.
 	Event(executor.Event)
-	// Tick tells the time, so that what takes long can be seen to be alive.
+	// Tick redraws, so that a long step can be seen to be alive.
 	Tick(now time.Time)
 	// Note prints a line of the program's own, such as an answer to an interrupt.
 	Note(text string)
-	// Close ends the display: what is left on the screen stays there.
+	// Close ends the display; what it has printed stays.
 	Close() error
 }
 
-// Display is a Progress that ticks by itself once started.
+// Display is a Renderer that ticks by itself once started.
 type Display struct{ Renderer }
 
-// New makes the display for a terminal, or for a log.
+// New returns the display for a terminal, or for a log.
 func New(w io.Writer, o ui.Options, terminal bool) Display {
 	if terminal {
 		return Display{NewLive(w, o)}
@@ -67,8 +66,8 @@ func (d Display) Start(now func() time.Time) (stop func()) {
 	return ticking(now, d.Tick, func() { _ = d.Close() })
 }
 
-// ticking ticks until the returned function is called, which closes as well. It
-// is the one thing in this package that waits; what time it is, it asks now.
+// ticking calls tell at intervals until the returned function is called, which then calls closing.
+// The time comes from now.
 func ticking(now func() time.Time, tell func(time.Time), closing func()) (stop func()) {
 	ticker := time.NewTicker(tick)
 	quit, ended := make(chan struct{}), make(chan struct{})
@@ -91,10 +90,10 @@ func ticking(now func() time.Time, tell func(time.Time), closing func()) (stop f
 	}
 }
 
-// tick is how often a display is drawn when nothing happens.
+// tick is the interval of redraws without events.
 const tick = 250 * time.Millisecond
 
-// tally is what a display knows of a run: pure, and fed by events.
+// tally is the state of a run as its events describe it.
 type tally struct {
 	began   time.Time
 	now     time.Time
@@ -102,7 +101,7 @@ type tally struct {
 	done    int
 	failed  int
 	settled int
-	// running is in the order in which steps started.
+	// running is in the order in which steps began.
 	running  []*runningStep
 	stopping bool
 }
@@ -110,21 +109,19 @@ type tally struct {
 type runningStep struct {
 	id    state.Address
 	began time.Time
-	// operation is the operation that runs, with its place among all of them; of several
-	// that travel together the last, unless one of them is heard. begun are all so far.
+	// operation is the running operation with its number: the last of a batch, or the one whose
+	// output was last reported. operations are all so far, by number.
 	operation  string
 	operations map[int]string
-	// lastLine is what it has said last; said is all of it, of which each stays on the
-	// screen once: a pod that is blocked is tried again for ten minutes.
+	// lastLine is the last line of its log or output. logged are all lines of its log, each of
+	// which is printed once: a blocked eviction is retried for ten minutes.
 	lastLine string
 	logged   map[string]bool
-	// output reports whether it has said so while its command ran, and that nobody has to
-	// know later.
+	// output reports whether lastLine is output of a running command, which is not kept.
 	output bool
 }
 
-// take updates the tally and returns the lines that the event is worth, which
-// stay on the screen.
+// take updates the tally and returns the lines that stay on the screen for the event.
 func (t *tally) take(s ui.Style, e executor.Event) []string {
 	t.now = e.Time
 	if e.Total > 0 {
@@ -168,7 +165,7 @@ func (t *tally) take(s ui.Style, e executor.Event) []string {
 	return nil
 }
 
-// awaited says of each step that runs what it does, and since when.
+// awaited returns for each running step its operation and for how long it has been running.
 func (t *tally) awaited() []string {
 	var out []string
 	for _, r := range t.running {
@@ -181,8 +178,8 @@ func (t *tally) awaited() []string {
 	return out
 }
 
-// settle takes a step that has ended. Steps that never ran make no line: the
-// report at the end names them.
+// settle takes a finished step. Steps that never ran have no line: the report at the end names
+// them.
 func (t *tally) settle(s ui.Style, e executor.Event) []string {
 	if e.Kind == executor.KindSkipped || e.Kind == executor.KindCancelled {
 		return nil
@@ -212,7 +209,7 @@ func (t *tally) settle(s ui.Style, e executor.Event) []string {
 	return []string{head + ": " + s.BoldRed(EndWord(e.Err)) + " after " + after + why}
 }
 
-// count counts what has ended: [ 7/41].
+// count returns the number of finished steps: [ 7/41].
 func (t *tally) count(s ui.Style) string {
 	return s.Dim("[" + fmt.Sprintf("%*d/%d", len(strconv.Itoa(t.total)), t.settled, t.total) + "] ")
 }
@@ -226,8 +223,8 @@ func (t *tally) find(id state.Address) *runningStep {
 	return nil
 }
 
-// Plain prints a line for each step that ends, and one when nothing has
-// been printed for a while: for logs and terminals that cannot move the cursor.
+// Plain prints a line for each finished step, and one when nothing has been printed for a while:
+// for logs and terminals that cannot move the cursor.
 type Plain struct {
 	mu sync.Mutex
 	tally
@@ -240,7 +237,7 @@ type Plain struct {
 // quietInterval is how long nothing may be printed.
 const quietInterval = 10 * time.Second
 
-// NewPlain makes a display of lines.
+// NewPlain returns a display of lines.
 func NewPlain(w io.Writer, o ui.Options) *Plain {
 	return &Plain{w: w, style: ui.Style{Color: o.Color}}
 }
@@ -282,7 +279,7 @@ func (p *Plain) Close() error {
 	return p.err
 }
 
-// beat prints what runs when nothing has been heard for a while.
+// beat prints the running steps when nothing has been printed for a while.
 func (p *Plain) beat(now time.Time) {
 	if len(p.running) == 0 || p.last.IsZero() || now.Sub(p.last) < quietInterval {
 		return
@@ -303,7 +300,7 @@ func (p *Plain) beat(now time.Time) {
 		strconv.Itoa(p.settled)+" of "+strconv.Itoa(p.total)+" steps] "+strings.Join(what, ", "))
 }
 
-// tail returns the last line of a command's output, for the end of a sentence.
+// tail returns the last line of a command's output, to end a sentence.
 func (r *runningStep) tail() string {
 	if !r.output {
 		return ""
@@ -311,10 +308,10 @@ func (r *runningStep) tail() string {
 	return ": " + ansi.Truncate(r.lastLine, maxTail, "…")
 }
 
-// maxTail is how many columns of a command's output a heartbeat has.
+// maxTail is the number of columns of a command's output in a heartbeat.
 const maxTail = 60
 
-// maxBeat is how many running steps a heartbeat names.
+// maxBeat is the number of running steps in a heartbeat.
 const maxBeat = 3
 
 func (p *Plain) print(now time.Time, lines ...string) {
@@ -324,7 +321,7 @@ func (p *Plain) print(now time.Time, lines ...string) {
 	}
 }
 
-// EndWord returns how a step ended that was begun and not done.
+// EndWord returns how an unfinished step ended: failed, or cut short.
 func EndWord(err error) string {
 	if executor.IsCutShort(err) {
 		return "cut short"

@@ -17,9 +17,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Explain prints why a plan has what it has at an address, of a cluster, node or
-// addon, of a step, or of an item or a field of it: the chain from the line of
-// the configuration, or from what somebody did to a host, to the operations.
+// Explain prints why a plan has what it has at the address of a cluster, node or addon, a step, an
+// item or a field of one: the chain from the line of the configuration, or from the drift on a
+// host, to the operations.
 func Explain(w io.Writer, plan *planner.Plan, at state.Address, o ui.Options) error {
 	r := outline.NewReview(plan, o)
 	p := ui.NewPage(o)
@@ -46,7 +46,7 @@ func Explain(w io.Writer, plan *planner.Plan, at state.Address, o ui.Options) er
 	return p.Flush(w)
 }
 
-// explainer prints what a plan says of one address.
+// explainer prints the part of a plan at one address.
 type explainer struct {
 	*ui.Page
 	review *outline.Review
@@ -54,13 +54,13 @@ type explainer struct {
 }
 
 // covers reports whether the address asked for is this one, or above it. A phase without a
-// waypoint is meant at each of them.
+// waypoint stands for all of its waypoints.
 func (e explainer) covers(a state.Address) bool {
 	step := e.at.Phase == "" || e.at.Phase == a.Phase && (e.at.Waypoint == "" || e.at.Waypoint == a.Waypoint)
 	return step && (e.at.Item == "" || e.at.Item == a.Item)
 }
 
-// withheld explains why nothing is planned where nobody could look.
+// withheld explains why nothing is planned for a target that could not be observed.
 func (e explainer) withheld(u state.Unobserved) bool {
 	if !config.Covers(e.at.Target, u.Target) {
 		return false
@@ -77,7 +77,7 @@ func (e explainer) withheld(u state.Unobserved) bool {
 // sentenceOf ends a clause with a full stop.
 func sentenceOf(s string) string { return strings.TrimSuffix(ui.Clean(s), ".") + "." }
 
-// resource explains a resource or what is asked for of it, and counts what it found.
+// resource explains a resource or the part of it that is asked for, and returns how much it found.
 func (e explainer) resource(x outline.ReviewedResource) int {
 	found := 0
 	if e.at.Phase == "" {
@@ -132,8 +132,8 @@ func (e explainer) item(it outline.ReviewedItem) bool {
 	return true
 }
 
-// attributeText returns a change on one line; text of several lines is counted. Of what is
-// new as a whole nothing was there before.
+// attributeText returns a change on one line; text of several lines is counted. A new item has no
+// value before.
 func attributeText(a planner.AttributeChange, of planner.Action) string {
 	if ui.Multiline(a.Before) || ui.Multiline(a.After) {
 		return ui.Plural(len(ui.TextLines(a.Before)), "line") + " -> " + ui.Plural(len(ui.TextLines(a.After)), "line")
@@ -147,7 +147,7 @@ func attributeText(a planner.AttributeChange, of planner.Action) string {
 	return ui.Inline(ui.ShortDigest(a.Before)) + " -> " + ui.Inline(ui.ShortDigest(a.After))
 }
 
-// origin says who wants a value.
+// origin returns what sets a value: a line of the configuration or a default.
 func origin(s state.Source) string {
 	switch {
 	case s.File != "":
@@ -158,7 +158,7 @@ func origin(s state.Source) string {
 	return ""
 }
 
-// reason prints a reason, and what it means where that is not plain.
+// reason prints a reason, with its meaning where the words alone are not clear.
 func (e explainer) reason(indent, reason string) {
 	text := ui.Clean(reason)
 	if more := reasonTexts[reason]; more != "" {
@@ -167,7 +167,7 @@ func (e explainer) reason(indent, reason string) {
 	e.Line(indent, ui.Wrap(text, e.Width-len(indent), indent))
 }
 
-// reasonTexts are the reasons of changes in more words.
+// reasonTexts explain the reasons of changes.
 var reasonTexts = map[string]string{
 	planner.ReasonNew:          "the configuration asks for it, it is not on the host or in the API, and no apply has made it",
 	planner.ReasonConfigured:   "what is there is not what the configuration asks for now",
@@ -213,12 +213,12 @@ func (e explainer) step(p outline.ReviewedPhase) {
 	e.Line()
 }
 
-// relatedStep names another step, and what that means.
+// relatedStep prints another step and its impact.
 func (e explainer) relatedStep(how string, id state.Address) {
 	e.Line("  ", ui.Wrap(how+ui.Clean(id.String())+e.impactOf(id), e.Width-2, "    "))
 }
 
-// position returns where a step stands in the plan and in its longest chain.
+// position returns the place of a step in the plan, and whether it is in the longest chain.
 func (e explainer) position(id state.Address) string {
 	text := ""
 	for i, s := range e.review.Steps {
@@ -232,7 +232,7 @@ func (e explainer) position(id state.Address) string {
 	return text
 }
 
-// impactOf a step means, behind its name.
+// impactOf returns the impact of a step, to stand behind its name.
 func (e explainer) impactOf(id state.Address) string {
 	if s := e.review.Step(id); s != nil && s.Impact != "" {
 		return ": " + ui.Clean(s.Impact)
@@ -240,7 +240,7 @@ func (e explainer) impactOf(id state.Address) string {
 	return ""
 }
 
-// drift tells what somebody else did, where that is asked for.
+// drift explains what changed outside, where that is asked for.
 func (e explainer) drift(d planner.Change) bool {
 	if !config.Covers(e.at.Target, d.Address.Target) || !e.covers(d.Address) {
 		return false
@@ -256,7 +256,7 @@ func (e explainer) drift(d planner.Change) bool {
 	return true
 }
 
-// notInPlan says that there is nothing to explain, and of what there is near.
+// notInPlan returns the error for an address at which the plan has nothing, with the nearest ones.
 func notInPlan(plan *planner.Plan, at state.Address) error {
 	text := "the plan does nothing at " + ui.Clean(at.String()) + ": it is as it should be, or it is left alone"
 	if !slices.ContainsFunc(plan.Resources, func(r planner.ResourceChange) bool { return config.Covers(at.Target, r.Target) }) {
@@ -271,8 +271,8 @@ func notInPlan(plan *planner.Plan, at state.Address) error {
 	return fmt.Errorf("%s", text)
 }
 
-// nearby returns the addresses of a plan that are nearest to one that it has not: other fields
-// of the same item, other items of the same phase, other phases, or what else there is.
+// nearby returns the addresses of a plan that are nearest to one that it does not have: other
+// fields of the same item, other items of the same phase, other phases, or other resources.
 func nearby(plan *planner.Plan, at state.Address) []string {
 	var fields, items, phases, resources []string
 	add := func(list *[]string, a fmt.Stringer) {
@@ -309,5 +309,5 @@ func nearby(plan *planner.Plan, at state.Address) []string {
 	return nil
 }
 
-// maxNear is how many addresses are named in place of one that is not there.
+// maxNear is the number of addresses that are suggested.
 const maxNear = 12

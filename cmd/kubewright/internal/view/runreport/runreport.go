@@ -27,8 +27,8 @@ type printer struct {
 	outcome *executor.Outcome
 }
 
-// Complete prints the sentence for a plan that was carried out, and where the
-// time went; the outcome is nil when no step ran.
+// Complete prints that a plan was applied, and where the time went; the outcome is nil when no
+// step ran.
 func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.Options) error {
 	p := printer{ui.NewPage(o), plan, outcome}
 	p.Line()
@@ -43,7 +43,7 @@ func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.O
 	return p.Flush(w)
 }
 
-// UnfinishedNote names what a plan that was carried out had left alone; empty for nothing.
+// UnfinishedNote returns what an applied plan had left alone; empty for nothing.
 func UnfinishedNote(plan *planner.Plan) string {
 	if len(plan.Withheld) == 0 {
 		return ""
@@ -56,7 +56,7 @@ func UnfinishedNote(plan *planner.Plan) string {
 		"Run kubewright " + outline.ApplyCommand(plan) + " again when what is missing answers."
 }
 
-// CompletedSentence returns the sentence for a plan that was carried out.
+// CompletedSentence returns the sentence that ends an applied plan.
 func CompletedSentence(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
 	if plan.Destroy {
@@ -69,8 +69,8 @@ func CompletedSentence(plan *planner.Plan) string {
 	return "Apply complete! Resources: " + imported + strconv.Itoa(add) + " added, " + strconv.Itoa(change) + " changed, " + strconv.Itoa(destroy) + " destroyed."
 }
 
-// Incomplete prints what became of a run that failed or was stopped: a report
-// of each failure, what follows from it, and how to go on.
+// Incomplete prints the end of a run that failed or was stopped: a report of each failure with its
+// consequences, and how to go on.
 func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.Options) error {
 	p := printer{ui.NewPage(o), plan, outcome}
 	p.Line()
@@ -83,8 +83,8 @@ func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui
 	return p.Flush(w)
 }
 
-// CertificateKey shows a generated certificate key, the one secret that is
-// printed: it is of use to the operator alone, and kept nowhere.
+// CertificateKey prints a generated certificate key. It is the one secret that is printed: only
+// the operator can use it, and it is stored nowhere.
 func CertificateKey(w io.Writer, cluster state.Target, key state.Secret, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line()
@@ -94,7 +94,7 @@ func CertificateKey(w io.Writer, cluster state.Target, key state.Secret, o ui.Op
 	return p.Flush(w)
 }
 
-// failure reports one failed step in the form of a finding.
+// failure prints one failed step in the form of a finding.
 func (p printer) failure(s executor.StepOutcome) {
 	body := []string{
 		p.BoldRed("Error: ") + p.Bold("Step "+progress.EndWord(s.Err)), "", "  with " + ui.Clean(s.Step.String()) + hostOf(p.plan, s.Step) + ",",
@@ -119,7 +119,7 @@ func FailureReason(s executor.StepOutcome) string {
 	return s.Err.Error()
 }
 
-// hostOf returns the host of a step: its node's address, or the one it went through.
+// hostOf returns the host of a step: its node's address, or the node that it went through.
 func hostOf(plan *planner.Plan, id state.Address) string {
 	target := id.Target
 	via := ""
@@ -138,7 +138,7 @@ func hostOf(plan *planner.Plan, id state.Address) string {
 	return ui.Brackets([]string{via})
 }
 
-// StderrTail returns the last lines that a failed command wrote.
+// StderrTail returns the last lines that a failed command wrote, with a heading.
 func StderrTail(err error) []string {
 	command, ok := errors.AsType[*providers.CommandError](err)
 	if !ok || len(command.Stderr) < 2 {
@@ -152,13 +152,13 @@ func StderrTail(err error) []string {
 }
 
 const (
-	// maxStderrLines is how many lines of a failed command are shown.
+	// maxStderrLines is the number of lines of a failed command that are printed.
 	maxStderrLines = 12
-	// maxSkipped is how many steps are named that did not run.
+	// maxSkipped is the number of skipped steps that are named.
 	maxSkipped = 8
 )
 
-// skippedBy names the steps that did not run because the step failed.
+// skippedBy returns the steps that were skipped because this one failed.
 func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
 	var out []string
 	for _, s := range outcome.Steps {
@@ -172,7 +172,7 @@ func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
 	return out
 }
 
-// nextSteps says how far the run came and how to go on.
+// nextSteps prints how far the run came and how to go on.
 func (p printer) nextSteps(o ui.Options) {
 	head, far := RunStatus(p.plan, p.outcome)
 	p.Line(p.Bold(head+": "), far, ".")
@@ -187,7 +187,7 @@ func (p printer) nextSteps(o ui.Options) {
 	p.Line("  " + command)
 }
 
-// RunStatus returns how far a run came.
+// RunStatus returns how far a run came: a heading, and the number of steps by their end.
 func RunStatus(plan *planner.Plan, outcome *executor.Outcome) (head, far string) {
 	cut := 0
 	for _, s := range outcome.Steps {
@@ -231,7 +231,7 @@ func NotConverged(w io.Writer, plan *planner.Plan, o ui.Options) error {
 
 const maxRemaining = 20
 
-// NotConvergedText says what it means that a plan is left.
+// NotConvergedText returns what it means that a plan finds changes right after an apply.
 func NotConvergedText(plan *planner.Plan) (summary, detail string) {
 	if plan.OnlyProves() {
 		return "Not everything runs yet", "Every step was done and hosts are as configured, but what is to run on them does not yet, or not as its file says. kubewright plan shows whether it does by now; what stays down says why in its log on the host. These steps would wait for it:"
@@ -240,7 +240,7 @@ func NotConvergedText(plan *planner.Plan) (summary, detail string) {
 		"Every step was done, but looking again still shows differences. Either something changes them back, or this is a defect of kubewright. They are:"
 }
 
-// RemainingChanges lists what a plan would still change, as far as it can be read at a glance.
+// RemainingChanges returns what a plan would still change, one change per line.
 func RemainingChanges(plan *planner.Plan) []string {
 	var out []string
 	for _, c := range plan.Changes {
@@ -268,8 +268,8 @@ func changeLines(c planner.Change) []string {
 	return out
 }
 
-// timing ends an apply with where the time went: the slowest steps and the
-// chain that made the run as long as it was. Of a run of no length it is silent.
+// timing prints where the time of an apply went: the slowest steps and the longest chain. It
+// prints nothing for a run that took no time.
 func (p printer) timing() {
 	t := p.outcome.Timeline(p.plan)
 	if !schedule.Measurable(t) || len(t.Steps) < 2 {
@@ -294,5 +294,5 @@ func (p printer) timing() {
 	schedule.PrintLongestChain(p.Page, p.plan, t)
 }
 
-// maxSlowest is how many steps the report of an apply names.
+// maxSlowest is the number of slowest steps that are printed.
 const maxSlowest = 5

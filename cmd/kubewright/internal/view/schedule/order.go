@@ -12,9 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Print prints in which order the steps run, shortened: a chain a → b, what
-// runs side by side {a, b}, independent chains behind a semicolon. When that
-// does not fit two lines, it becomes a numbered list.
+// Print prints the order of the steps, shortened: a chain a → b, parallel steps {a, b},
+// independent chains behind a semicolon. An order that does not fit into two lines becomes a
+// numbered list.
 func Print(p *ui.Page, plan *planner.Plan) {
 	if len(plan.Steps) == 0 {
 		return
@@ -49,8 +49,8 @@ func Print(p *ui.Page, plan *planner.Plan) {
 	}
 }
 
-// inTurn prints lines that follow one another, one below the other: in one line
-// the last would read as a part of what is done on each target of the first.
+// inTurn prints lines that follow one another, one below the other: on one line the last would
+// read as a part of what is done on each target of the first.
 func inTurn(p *ui.Page, head string, turns []string) {
 	indent := strings.Repeat(" ", len(head)+2)
 	for i, turn := range turns {
@@ -61,10 +61,10 @@ func inTurn(p *ui.Page, head string, turns []string) {
 	}
 }
 
-// MaxOrder bounds the work of sorting out an order.
+// MaxOrder is the number of steps up to which an order is computed.
 const MaxOrder = 3000
 
-// wrapArrows breaks before arrows and commas rather than anywhere.
+// wrapArrows breaks lines before arrows and after commas.
 func wrapArrows(s string, width int, indent string) string {
 	var lines []string
 	current := ""
@@ -79,14 +79,14 @@ func wrapArrows(s string, width int, indent string) string {
 	return ui.Disarm(strings.Join(lines, "\n"))
 }
 
-// labels name targets shortly.
+// labels are short names of targets.
 type labels struct {
 	short map[state.Target]string
-	// nodes counts all of the plan, also those without a step, and blocks those
-	// of each node block.
+	// nodes counts the nodes of the plan, also those without a step, and blocks those of each node
+	// block.
 	nodes  int
 	blocks map[string]int
-	// clusters counts those with steps: a lone one needs no name.
+	// clusters counts those with steps: a single one needs no name.
 	clusters int
 }
 
@@ -118,7 +118,7 @@ func newLabels(plan *planner.Plan) labels {
 	return l
 }
 
-// who names the targets of a group, "" when there is nothing to tell apart.
+// who names the targets of a group; empty when there is only one that it can be.
 func (l labels) who(g group) string {
 	if len(g.Targets) == 1 && g.Targets[0].Type == state.TypeCluster && l.clusters == 1 {
 		return ""
@@ -146,7 +146,7 @@ func (l labels) who(g group) string {
 	return strings.Join(out, ", ")
 }
 
-// inline prints an expression on one line: control-plane[cp1] → upload-config.
+// inline returns an expression on one line: control-plane[cp1] → upload-config.
 func (l labels) inline(x expr) string {
 	var parts []string
 	for _, k := range x.kids {
@@ -171,8 +171,8 @@ func (l labels) inline(x expr) string {
 	return x.Name
 }
 
-// stages cuts a long chain where the targets change; what runs side by side
-// has a line each, or some where it is a chain itself.
+// stages cuts a long chain where the targets change. Parallel branches have a line each, or
+// several for a branch that is itself a chain.
 func (l labels) stages(x expr) [][][]string {
 	var out [][][]string
 	var inTurn []expr
@@ -194,8 +194,8 @@ func (l labels) stages(x expr) [][][]string {
 	return out
 }
 
-// turns prints runs that follow one another; neighbours that do the same on
-// other targets share a text: cp1 → cp2 → cp3, each: control-plane.
+// turns returns runs that follow one another as texts. Neighbours that run the same phases on
+// other targets share one: cp1 → cp2 → cp3, each: control-plane.
 func (l labels) turns(runs []expr) []string {
 	type turn struct {
 		whos []string
@@ -231,11 +231,11 @@ func (l labels) turns(runs []expr) []string {
 	return out
 }
 
-// maxNamedTurns is how many targets are named that take turns.
+// maxNamedTurns is the number of targets in turn that are named.
 const maxNamedTurns = 8
 
-// sides returns the lines of each that runs side by side: single phases of the same
-// targets share one, and so do the targets of the same phases.
+// sides returns the lines of parallel branches: single phases of the same targets share a line,
+// and so do the targets of the same phases.
 func (l labels) sides(kids []expr) [][]string {
 	var lines [][]string
 	var whos []string
@@ -289,7 +289,7 @@ func (l labels) runs(links []expr) []expr {
 	return out
 }
 
-// common is on which targets an expression runs, when it is the same throughout.
+// common returns the targets of an expression, and whether they are the same throughout.
 func (l labels) common(x expr) (string, bool) {
 	if x.op == single {
 		if len(x.Targets) == 1 && x.Targets[0].Type != state.TypeNode {
@@ -305,7 +305,7 @@ func (l labels) common(x expr) (string, bool) {
 	return first, ok
 }
 
-// phaseNames prints an expression without its targets.
+// phaseNames returns an expression without its targets.
 func phaseNames(x expr) string {
 	var parts []string
 	for _, k := range x.kids {

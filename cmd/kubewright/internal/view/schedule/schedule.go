@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// operator says how the kids of an expression follow one another.
+// operator is how the kids of an expression follow one another.
 type operator int
 
 const (
@@ -18,21 +18,20 @@ const (
 	parallel                 // side by side
 )
 
-// expr is an order of steps as it is printed.
+// expr is an order of steps.
 type expr struct {
 	op   operator
 	kids []expr
 	group
 }
 
-// group is one phase on targets that run it side by side.
+// group is one phase on targets that run it in parallel.
 type group struct {
 	Name    string
 	Targets []state.Target
 }
 
-// Vertex is a part of the order that is still being sorted out. Its place in
-// the list is its name.
+// Vertex is a part of an order that is still being reduced. Its index identifies it.
 type Vertex struct {
 	expr
 	Depth  int
@@ -41,7 +40,7 @@ type Vertex struct {
 	merged bool
 }
 
-// independentParts sorts out the steps of a plan into independent parts.
+// independentParts returns the order of a plan's steps, one expression per independent part.
 func independentParts(plan *planner.Plan) []expr {
 	vs := NewVertices(plan)
 	Reduce(vs)
@@ -50,8 +49,8 @@ func independentParts(plan *planner.Plan) []expr {
 	return parts(vs)
 }
 
-// NewVertices joins the steps of one phase that are equally deep in the graph: they
-// cannot wait for one another.
+// NewVertices joins the steps of one phase that are equally deep in the graph, which cannot wait
+// for one another.
 func NewVertices(plan *planner.Plan) []*Vertex {
 	edges := Waits(plan)
 	type kind struct {
@@ -87,8 +86,8 @@ func NewVertices(plan *planner.Plan) []*Vertex {
 	return vs
 }
 
-// Waits lists for each step the steps before it: what it needs, and the last
-// one that shares a limit of one with it.
+// Waits returns for each step the steps that it waits for: its needs, and the previous step under
+// the same limit of one.
 func Waits(plan *planner.Plan) [][]int {
 	place := map[state.Address]int{}
 	last := map[string]int{}
@@ -113,7 +112,7 @@ func Waits(plan *planner.Plan) [][]int {
 	return out
 }
 
-// Reduce drops edges that longer ways imply.
+// Reduce drops edges that longer paths imply.
 func Reduce(vs []*Vertex) {
 	order := make([]int, len(vs))
 	for i := range vs {
@@ -140,8 +139,8 @@ func Reduce(vs []*Vertex) {
 	}
 }
 
-// contract joins two neighbours of a chain, or all that stand between the same
-// two; it reports whether there was anything to join.
+// contract joins two neighbours of a chain, or two vertices between the same others. It reports
+// whether there was anything to join.
 func contract(vs []*Vertex) bool {
 	for i, v := range vs {
 		if v.merged || len(v.Until) != 1 {
@@ -168,7 +167,7 @@ func contract(vs []*Vertex) bool {
 	return false
 }
 
-// link makes a chain of i and its only follower j.
+// link makes a chain of i and its only successor j.
 func link(vs []*Vertex, i, j int) {
 	v, w := vs[i], vs[j]
 	v.expr = expr{op: chain, kids: append(flat(v.expr, chain), flat(w.expr, chain)...)}
@@ -180,7 +179,7 @@ func link(vs []*Vertex, i, j int) {
 	w.merged = true
 }
 
-// join puts j beside i.
+// join makes j parallel to i.
 func join(vs []*Vertex, i, j int) {
 	v, w := vs[i], vs[j]
 	v.expr = expr{op: parallel, kids: append(flat(v.expr, parallel), flat(w.expr, parallel)...)}
@@ -193,7 +192,7 @@ func join(vs []*Vertex, i, j int) {
 	w.merged = true
 }
 
-// flat returns the kids of an expression of the operator, or itself.
+// flat returns the kids of an expression of this operator, or the expression itself.
 func flat(x expr, op operator) []expr {
 	if x.op == op {
 		return x.kids
@@ -213,8 +212,8 @@ func equal(a, b map[int]bool) bool {
 	return true
 }
 
-// parts gives one expression per independent part. A part that is no pattern
-// of chains and sides is cut into levels, one after another.
+// parts returns one expression per independent part. A part that is not made of chains and
+// parallel branches alone is cut into levels, one after another.
 func parts(vs []*Vertex) []expr {
 	var out []expr
 	seen := map[int]bool{}

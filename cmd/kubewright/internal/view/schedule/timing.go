@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WithForecast fills in what steps a node has, and how long the plan and each of them would
-// take, going by earlier applies: nothing where they say nothing.
+// WithForecast fills in the number of steps per target, and how long the plan and each step would
+// take, going by earlier applies.
 func WithForecast(plan *planner.Plan, o ui.Options) ui.Options {
 	o.Steps = map[state.Target]int{}
 	for _, s := range plan.Steps {
@@ -30,12 +30,14 @@ func WithForecast(plan *planner.Plan, o ui.Options) ui.Options {
 	return o
 }
 
-// Measurable reports that a timeline is worth a word: simulated hosts take no time.
+// Measurable reports whether a timeline takes time at all: on simulated hosts it does not.
 func Measurable(t executor.Timeline) bool { return t.Seconds >= 1 }
 
+// ToDuration returns seconds as a duration.
 func ToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// EstimateText says how long a plan would take; empty where nobody knows.
+// EstimateText returns how long a plan would take, in a sentence; empty where earlier applies do
+// not show it.
 func EstimateText(t executor.Timeline) string {
 	if !Measurable(t) {
 		return ""
@@ -55,7 +57,7 @@ func PrintEstimate(p *ui.Page, plan *planner.Plan, t executor.Timeline) {
 	}
 }
 
-// PrintLongestChain prints the critical path of a timeline, without what takes no time.
+// PrintLongestChain prints the critical path of a timeline, without steps that take no time.
 func PrintLongestChain(p *ui.Page, plan *planner.Plan, t executor.Timeline) {
 	l := newLabels(plan)
 	var parts []string
@@ -69,7 +71,7 @@ func PrintLongestChain(p *ui.Page, plan *planner.Plan, t executor.Timeline) {
 	}
 }
 
-// step names a step and how long it takes: control-plane[cp1] 12s.
+// step returns a step and its duration: control-plane[cp1] 12s.
 func (l labels) step(s executor.Span) string {
 	name := ui.PhaseName(s.Step)
 	if who := l.who(group{Targets: []state.Target{s.Step.Target}}); who != "" {
@@ -78,7 +80,7 @@ func (l labels) step(s executor.Span) string {
 	return name + " " + ui.Duration(ToDuration(s.Seconds))
 }
 
-// SpanText returns how long a step takes, where that is known and worth a word.
+// SpanText returns how long a step takes; empty where that is unknown or almost nothing.
 func SpanText(s executor.Span) string {
 	if !s.Known || s.Seconds < 0.1 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Moved tells what has another name in the state by now, or would get one.
+// Moved prints the targets that the state has renamed, or would rename in a dry run.
 func Moved(w io.Writer, moves []state.Moved, dry bool, o ui.Options) error {
 	p := ui.NewPage(o)
 	verb := "Moved "
@@ -26,16 +26,16 @@ func Moved(w io.Writer, moves []state.Moved, dry bool, o ui.Options) error {
 	return p.Flush(w)
 }
 
-// Forgotten is something that the state forgets.
+// Forgotten is a target that the state forgets.
 type Forgotten struct {
 	Target state.Target
-	// Note tells it apart: its address and role.
+	// Note identifies it: its address and role.
 	Note string
-	// Protected reports whether prevent_destroy keeps it, which is forgotten as well.
+	// Protected reports whether prevent_destroy protects it; the state forgets that as well.
 	Protected bool
 }
 
-// Forgetting tells what would be forgotten, and what that means.
+// Forgetting prints what the state would forget, and what that means.
 func Forgetting(w io.Writer, gone []Forgotten, dry bool, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line("The state would forget, without touching any host:")
@@ -61,7 +61,7 @@ func Forgetting(w io.Writer, gone []Forgotten, dry bool, o ui.Options) error {
 	return p.Flush(w)
 }
 
-// Forgot reports whether it is done.
+// Forgot prints how many targets the state has forgotten.
 func Forgot(w io.Writer, n int, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line()

@@ -10,15 +10,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Expression prints what an expression came to, as HCL; of what is sensitive, that it is.
+// Expression prints the value of an expression as HCL; in place of a sensitive one that it is
+// sensitive.
 func Expression(w io.Writer, v state.Value, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line(ui.HCL(v, ""))
 	return p.Flush(w)
 }
 
-// Output prints one output: as HCL, as JSON, or bare for a script. A bare
-// value is printed as it is and without a line break.
+// Output prints one output: as HCL, as JSON, or raw for a script. A raw value is printed unchanged
+// and without a line break.
 func Output(w io.Writer, v state.Value, raw, asJSON bool, o ui.Options) error {
 	switch {
 	case v.Kind() == state.KindSensitive:
@@ -54,7 +55,7 @@ func OutputList(w io.Writer, outputs map[string]state.Value, o ui.Options) error
 	return p.Flush(w)
 }
 
-// Outputs prints the outputs block that ends an apply; nothing when there are none.
+// Outputs prints the outputs at the end of an apply; nothing when there are none.
 func Outputs(w io.Writer, outputs map[string]state.Value, o ui.Options) error {
 	if len(outputs) == 0 {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// printer prints what a state has recorded.
+// printer prints the records of a state.
 type printer struct {
 	*ui.Page
 	st *state.State
 }
 
-// Print prints what is recorded, by resource.
+// Print prints all records, by resource.
 func Print(w io.Writer, st *state.State, o ui.Options) error {
 	p := printer{ui.NewPage(o), st}
 	targets := Targets(st)
@@ -44,8 +44,8 @@ func List(w io.Writer, targets []state.Target) error {
 	return p.Flush(w)
 }
 
-// Show prints what is recorded at an address: a resource with all its
-// items, or an item with all its attributes. It reports whether there is anything.
+// Show prints the record at an address: a resource with all its items, or an item with all its
+// attributes. It reports whether there is one.
 func Show(w io.Writer, st *state.State, a state.Address, o ui.Options) (shown bool, err error) {
 	p := printer{ui.NewPage(o), st}
 	if a.Phase == "" && slices.Contains(Targets(st), a.Target) {
@@ -86,7 +86,7 @@ func Targets(st *state.State) []state.Target {
 	})
 }
 
-// resource prints one resource: what it is, and its items by phase.
+// resource prints one resource: its facts, and its items by phase.
 func (p printer) resource(t state.Target) {
 	p.Line("# ", p.Bold(ui.Clean(t.String())), ":")
 	p.Line(ui.BlockHead(t), " {")

@@ -8,18 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes text from elsewhere fit for a terminal, on one line: control
-// characters (C0, DEL, C1), line separators, characters that turn the direction
-// of writing or have no width, and bytes that are no UTF-8 become visible
-// escapes such as \x1b and \u202e. What a CI runner would take as a command is
-// disarmed in the same way.
+// Clean makes text from outside fit for a terminal, on one line. Control characters (C0, DEL, C1),
+// line separators, characters that change the direction of writing or have no width, and bytes
+// that are not UTF-8 become visible escapes such as \x1b and \u202e. What a CI runner would take
+// as a command is escaped in the same way.
 func Clean(s string) string { return Disarm(clean(s, false)) }
 
-// CleanText is Clean for text of several lines: line breaks stay, and tabs
-// become spaces.
+// CleanText is Clean for text of several lines: line breaks stay, and tabs become spaces.
 func CleanText(s string) string { return Disarm(clean(s, true)) }
 
-// CleanDiff is CleanText for a comparison of two files: tabs, in which they may differ, stay.
+// CleanDiff is CleanText for a comparison of two files: tabs stay, since the files may differ in
+// them.
 func CleanDiff(s string) string {
 	parts := strings.Split(s, "\t")
 	for i, part := range parts {
@@ -54,15 +53,15 @@ func clean(s string, lines bool) string {
 	return b.String()
 }
 
-// bracketCommand is a command in brackets, which a CI service obeys anywhere in a line
-// of its log, whatever the case: ##[COMMAND] of GitHub, ##vso[…] of Azure Pipelines,
-// ##teamcity[…], ##octopus[…].
+// bracketCommand matches a command in brackets, which a CI service obeys anywhere in a line of its
+// log, in any case: ##[COMMAND] of GitHub, ##vso[…] of Azure Pipelines, ##teamcity[…],
+// ##octopus[…].
 var bracketCommand = regexp.MustCompile(`##([\w.-]*)\[`)
 
-// Disarm escapes what makes a line a command to the service whose runner shows it:
-// bracketCommand, and GitHub's ::COMMAND …:: behind nothing but white space. An IPv6 address
-// has no second pair of colons. Sections of GitLab and groups of Buildkite's OSC commands
-// need control characters, which are escaped already.
+// Disarm escapes what makes a line a command to the service whose runner shows it: a
+// bracketCommand, and GitHub's ::COMMAND …:: at the beginning of a line. An IPv6 address has no
+// second pair of colons. Sections of GitLab and groups of Buildkite's OSC commands need control
+// characters, which are escaped already.
 func Disarm(s string) string {
 	if strings.Contains(s, "##") {
 		s = bracketCommand.ReplaceAllString(s, `#\x23$1[`)

@@ -10,10 +10,10 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// Diagnostics prints findings, each with the source text that it is about, and
-// when there are several, how many. Warnings that say the same of several places share
-// one paragraph, unless all is to be shown: two with one summary alone may be about
-// different things. Source gives the text of a file, or nil.
+// Diagnostics prints findings, each with its source text, and their number when there are several.
+// Equal warnings about several places share one paragraph, unless Options.Full is set; warnings
+// that share only the summary do not, since they may be about different things. Source returns the
+// text of a file, or nil.
 func Diagnostics(w io.Writer, list diag.Diagnostics, o Options, source func(file string) []byte) error {
 	p := NewPage(o)
 	list = append(diag.Diagnostics{}, list...)
@@ -34,8 +34,8 @@ func Diagnostics(w io.Writer, list diag.Diagnostics, o Options, source func(file
 	return p.Flush(w)
 }
 
-// collapsed has the findings one by one, but for warnings that say the same, unless each
-// is to be by itself.
+// collapsed groups findings: equal warnings together, unless each is to be by itself, and every
+// other finding alone.
 func collapsed(list diag.Diagnostics, each bool) []diag.Diagnostics {
 	type said struct{ summary, detail string }
 	var out []diag.Diagnostics
@@ -54,7 +54,7 @@ func collapsed(list diag.Diagnostics, each bool) []diag.Diagnostics {
 	return out
 }
 
-// count says how many findings there are: 2 errors and 1 warning.
+// count returns the number of findings in words: 2 errors and 1 warning.
 func count(list diag.Diagnostics) string {
 	var parts []string
 	if n := len(list.Errors()); n > 0 {
@@ -66,7 +66,7 @@ func count(list diag.Diagnostics) string {
 	return strings.Join(parts, " and ") + "."
 }
 
-// compactWarnings lists summaries only.
+// compactWarnings lists summaries alone.
 func (p *Page) compactWarnings(list diag.Diagnostics) {
 	p.Line(p.Bold(p.Yellow("Warnings:")))
 	p.Line()
@@ -115,7 +115,7 @@ func (p *Page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more i
 	}
 }
 
-// finding returns the text below the summary, line by line: where it is, and what is wrong.
+// finding returns the text below the summary, line by line: the place, and what is wrong.
 func (p *Page) finding(d *diag.Diagnostic, source func(string) []byte, width int, rule func(string) string) []string {
 	var lines []string
 	excerpt := p.excerpt(d, source, rule)
@@ -136,8 +136,8 @@ func (p *Page) finding(d *diag.Diagnostic, source func(string) []byte, width int
 	return lines
 }
 
-// excerpt returns where the finding is: file and line, the source text with the
-// offending part underlined, and what its variables are.
+// excerpt returns the place of a finding: file and line, the source text with the offending part
+// underlined, and the values of its variables.
 func (p *Page) excerpt(d *diag.Diagnostic, source func(string) []byte, rule func(string) string) []string {
 	s := d.Excerpt(source)
 	var where string
@@ -163,11 +163,10 @@ func (p *Page) excerpt(d *diag.Diagnostic, source func(string) []byte, rule func
 	return append(append(lines, p.code(s, rule)...), p.values(s.Values)...)
 }
 
-// maxExcerpt is how many lines of source are shown.
+// maxExcerpt is the number of lines of source that are shown.
 const maxExcerpt = 6
 
-// code prints the lines of an excerpt with their numbers, and carets below
-// what is highlighted.
+// code returns the lines of an excerpt with their numbers, and carets below the highlighted part.
 func (p *Page) code(s *diag.Snippet, rule func(string) string) []string {
 	var out []string
 	offset := 0
@@ -191,12 +190,12 @@ func (p *Page) code(s *diag.Snippet, rule func(string) string) []string {
 	return out
 }
 
-// maxSourceLine is how many bytes of a line of source are shown: a program may have
-// written it, or it is no text at all.
+// maxSourceLine is the number of bytes that are shown of a line of source, which a program may
+// have written, or which is not text at all.
 const maxSourceLine = 400
 
-// clip cuts a very long line down to what is around the highlighted part, and
-// moves that along.
+// clip cuts a very long line down to the surroundings of the highlighted part, and moves the
+// highlight along.
 func clip(line string, from, to int) (string, int, int) {
 	if len(line) <= maxSourceLine {
 		return line, from, to
@@ -228,7 +227,7 @@ func part(line string, from, to int) (int, int) {
 	return max(from, indent), min(to, len(strings.TrimRight(line, " \t\r")))
 }
 
-// values prints what the variables of the highlighted part are.
+// values returns the values of the variables in the highlighted part.
 func (p *Page) values(values []string) []string {
 	if len(values) == 0 {
 		return nil
@@ -240,8 +239,8 @@ func (p *Page) values(values []string) []string {
 	return out
 }
 
-// FindingText returns a warning below its summary as on the terminal, line by line: where it is, and
-// what is to be known. A width of endless leaves wrapping to the reader.
+// FindingText returns a finding below its summary as the terminal shows it, line by line. With a
+// width of Endless the reader wraps it.
 func FindingText(d *diag.Diagnostic, width int) []string {
 	p := NewPage(Options{Width: width})
 	return p.finding(d, nil, width, p.Yellow)

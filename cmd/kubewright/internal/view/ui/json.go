@@ -13,8 +13,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WriteJSON prints a value as one document, indented. It may be printed on a
-// terminal or into the log of a CI runner: see visibleJSON.
+// WriteJSON prints a value as one document, indented. Since it may go to a terminal or into the
+// log of a CI runner, it is visibleJSON.
 func WriteJSON(w io.Writer, v any) error { return encodeJSON(w, v, "  ") }
 
 // WriteJSONLine is WriteJSON on one line.
@@ -32,10 +32,9 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// visibleJSON returns a document that says the same and moves no cursor: JSON lets
-// DEL, C1 controls and characters that turn the direction of writing stand in a
-// string as they are (RFC 8259 §7), and a CI runner obeys a bracketCommand. None of these
-// is JSON's own, so all are in strings.
+// visibleJSON returns an equal document that moves no cursor. JSON allows DEL, C1 controls and
+// characters that change the direction of writing in a string (RFC 8259 §7), and a CI runner obeys
+// a bracketCommand. None of these is part of JSON's own syntax, so all of them are in strings.
 func visibleJSON(s string) string {
 	hidden := func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
 	if strings.ContainsFunc(s, hidden) {
@@ -54,7 +53,7 @@ func visibleJSON(s string) string {
 	return bracketCommand.ReplaceAllString(s, `##$1\u005b`)
 }
 
-// JSONValue returns a value as JSON shows it: what is secret or not known is null.
+// JSONValue returns a value as JSON shows it: null where it is sensitive or not known.
 func JSONValue(v state.Value) any {
 	switch v.Kind() {
 	case state.KindPending, state.KindSensitive:
@@ -81,9 +80,8 @@ func JSONValue(v state.Value) any {
 	return v.Go()
 }
 
-// JSONVersion is the version of the JSON forms: that of Terraform's, whose readers
-// read these. Fields are added without another number; the first one grows with a
-// change that breaks readers.
+// JSONVersion is the version of the JSON forms: Terraform's, whose readers read these. New fields
+// do not change it; a change that breaks readers increases the first number.
 const JSONVersion = "1.2"
 
 // ValidateJSON prints findings for programs, as one document.

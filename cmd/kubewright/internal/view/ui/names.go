@@ -24,7 +24,7 @@ func StepName(id state.Address) string {
 	return Clean(id.String())
 }
 
-// ShortName returns a target's key or label; of an IPv4 address the last number.
+// ShortName returns a target's key or label; for an IPv4 address the last number.
 func ShortName(t state.Target) string {
 	if !t.Keyed {
 		return Clean(t.Name)
@@ -35,7 +35,7 @@ func ShortName(t state.Target) string {
 	return Clean(t.Key)
 }
 
-// BlockHead returns the block as the user wrote it.
+// BlockHead returns the head of a target's block as the user wrote it.
 func BlockHead(t state.Target) string {
 	if t.Type == state.TypeAddon {
 		return "addon " + Quote(t.Key)
@@ -43,7 +43,7 @@ func BlockHead(t state.Target) string {
 	return Clean(t.Type) + " " + Quote(t.Name)
 }
 
-// SourceNote names the line of the configuration; defaults are not worth a comment.
+// SourceNote returns the line of the configuration; empty for defaults, which need no comment.
 func SourceNote(s state.Source) string {
 	if s.File == "" {
 		return ""

@@ -8,47 +8,46 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Options say how to print.
+// Options are the options of printing.
 type Options struct {
-	// Width and Height are the terminal's; 0 is 80 and 24.
+	// Width and Height are those of the terminal; 0 stands for 80 and 24.
 	Width, Height int
-	// Size asks the terminal again, for a display that lives longer than one
-	// size of it; nil when it does not change.
+	// Size asks the terminal again, for a display that outlives a change of its size; nil when it
+	// never changes.
 	Size func() (width, height int)
 	// Color allows escape sequences.
 	Color bool
-	// Full lists what is otherwise compact: every attribute of what is
-	// created, every operation, every node by itself.
+	// Full shows everything that is otherwise shortened: every attribute of new items, every
+	// operation, each node by itself.
 	Full bool
 	// CompactWarnings prints only the summaries of warnings.
 	CompactWarnings bool
 	// RefreshOnly prints a plan that only records what has changed outside.
 	RefreshOnly bool
-	// AllowUnreachable reports whether the flag of that name was given; and GivenAgain
-	// are NAME=VALUE of the other flags that a plan does not hold, and without which
-	// the same command would plan something else.
+	// AllowUnreachable is the flag of that name. GivenAgain are NAME=VALUE of the other flags that
+	// a plan does not record and without which the same command would plan something else.
 	AllowUnreachable bool
 	GivenAgain       []string
-	// SavedPlan is the file whose plan is carried out; empty when there is none.
+	// SavedPlan is the file of the plan that is applied; empty for a plan without a file.
 	SavedPlan string
-	// SavedDigest approves the plan in that file, or in one that was just saved; empty
-	// where applying the file needs no approval.
+	// SavedDigest approves the plan in that file, or in one that was just saved; empty where
+	// applying the file needs no approval.
 	SavedDigest string
 	// Recorded is what the state knows.
 	Recorded Recorded
-	// Parallelism is how many steps run at once, for estimates; 0 is the default.
+	// Parallelism is the number of steps that run at once, for estimates; 0 is the default.
 	Parallelism int
 	// Estimate is how long an apply takes, going by earlier ones; 0 is unknown.
 	Estimate time.Duration
-	// Expected is how long each of its steps takes; of one that nobody knows of it
-	// has nothing. Steps is how many of them each target has. Expect fills in all three.
+	// Expected is how long each of its steps takes, without those that no earlier apply has run.
+	// Steps is the number of steps per target. schedule.WithForecast fills in all three.
 	Expected map[state.Address]time.Duration
 	Steps    map[state.Target]int
 }
 
-// Recorded is what the state knows that a plan is read beside.
+// Recorded is the part of the state that a plan is printed beside.
 type Recorded struct {
-	// Outputs are those of the last apply; a plan shows the differences.
+	// Outputs are those of the last apply.
 	Outputs map[string]state.Value
 	// Durations are seconds per state.DurationKey.
 	Durations map[string]float64
@@ -62,6 +61,7 @@ type Page struct {
 	Full  bool
 }
 
+// NewPage returns an empty page.
 func NewPage(o Options) *Page {
 	width := o.Width
 	if width <= 0 {
@@ -70,6 +70,7 @@ func NewPage(o Options) *Page {
 	return &Page{Style: Style{Color: o.Color}, Width: width, Full: o.Full}
 }
 
+// DefaultWidth is the width of a page without a terminal.
 const DefaultWidth = 80
 
 // Line prints its parts and a line break.
@@ -86,8 +87,8 @@ func (p *Page) Prose(text string) { p.Line(Wrap(text, p.Width, "")) }
 // Rule prints a line across the page.
 func (p *Page) Rule() { p.Line(p.Dim(strings.Repeat("─", p.Width-1))) }
 
-// Framed prints lines in a frame, or without one when there is no colour. What is in it is
-// wrapped to framedWidth.
+// Framed prints lines in a frame, or without one when there is no colour. They are wrapped to
+// FramedWidth.
 func (p *Page) Framed(paint func(string) string, body []string) {
 	left := ""
 	if p.Color {
@@ -102,7 +103,7 @@ func (p *Page) Framed(paint func(string) string, body []string) {
 	}
 }
 
-// FramedWidth returns the width of what is in a frame.
+// FramedWidth returns the width inside of a frame.
 func (p *Page) FramedWidth() int {
 	if p.Color {
 		return p.Width - 2
@@ -116,5 +117,5 @@ func (p *Page) Flush(w io.Writer) error {
 	return err
 }
 
-// Endless is a width that nothing is wrapped at.
+// Endless is a width at which nothing is wrapped.
 const Endless = 1 << 20

@@ -22,7 +22,7 @@ func Prompt(w io.Writer, want string, destroy bool, o Options) error {
 	return p.Flush(w)
 }
 
-// AskVariable asks for a variable without a value.
+// AskVariable asks for the value of a variable.
 func AskVariable(w io.Writer, name, description string, o Options) error {
 	p := NewPage(o)
 	p.Line(p.Bold("var." + Clean(name)))
@@ -46,7 +46,7 @@ func Cancelled(w io.Writer, destroy bool, o Options) error {
 	return p.Flush(w)
 }
 
-// Note tells what goes on while nothing else is shown.
+// Note prints a sentence on what happens while nothing else is shown.
 func Note(w io.Writer, text string, o Options) error {
 	p := NewPage(o)
 	p.Line()
@@ -54,14 +54,14 @@ func Note(w io.Writer, text string, o Options) error {
 	return p.Flush(w)
 }
 
-// Valid is what validate prints when there is nothing wrong.
+// Valid ends a validation without findings.
 func Valid(w io.Writer, o Options) error {
 	p := NewPage(o)
 	p.Line(p.BoldGreen("Success!"), " The configuration is valid.")
 	return p.Flush(w)
 }
 
-// Ask asks for approval of what is printed above.
+// Ask asks for approval of what is printed above it.
 func Ask(w io.Writer, want string, o Options) {
 	p := NewPage(o)
 	p.Line()

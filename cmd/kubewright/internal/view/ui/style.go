@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Style colours text, or leaves it alone.
+// Style colours text; without Color it returns text as it is.
 type Style struct{ Color bool }
 
 func (s Style) paint(code, text string) string {
@@ -30,10 +30,9 @@ func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
 func (s Style) Dim(text string) string { return s.paint("90", text) }
 
-// Wrap breaks text into lines of at most width cells at spaces. Lines that
-// begin with a space are preformatted and stay. Each line but the first gets
-// the indent in front, which counts towards the width. What a line begins with only
-// now is no command either (Clean).
+// Wrap breaks text at spaces into lines of at most width cells. Lines that begin with a space are
+// preformatted and stay. Each line but the first is indented, and the indent counts towards the
+// width. A line that begins with a command only after wrapping is disarmed as in Clean.
 func Wrap(text string, width int, indent string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -7,13 +7,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Table is rows of cells that stand below one another; the first row has the headings.
+// Table is rows of cells; the first row has the headings.
 type Table [][]string
 
-// columnGap is between two columns.
+// columnGap separates two columns.
 const columnGap = "  "
 
-// columnWidth returns how wide a column is.
+// columnWidth returns the width of a column.
 func (t Table) columnWidth(i int) int {
 	width := 0
 	for _, row := range t {
@@ -31,8 +31,8 @@ func (t Table) Line(row []string, columns []int) string {
 	return strings.TrimRight(strings.Join(cells, columnGap), " ")
 }
 
-// Fitting returns the columns that fit into a width; 0 is room for all. Dispensable are
-// those that a narrow terminal has no room for, the first to go first.
+// Fitting returns the columns that fit into a width; 0 has room for all. Dispensable are the
+// columns to leave out on a narrow terminal, in this order.
 func (t Table) Fitting(width int, dispensable []int) []int {
 	for gone := 0; ; gone++ {
 		columns := t.without(dispensable[:gone])
@@ -46,7 +46,7 @@ func (t Table) Fitting(width int, dispensable []int) []int {
 	}
 }
 
-// without returns all columns but some.
+// without returns all columns but the hidden ones.
 func (t Table) without(hidden []int) []int {
 	var columns []int
 	for i := range t[0] {

@@ -9,7 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// The words for values that cannot be printed.
+// The words in place of values that cannot be printed.
 const (
 	knownAfterApply = "(known after apply)"
 	SensitiveValue  = "(sensitive value)"
@@ -41,8 +41,8 @@ func Inline(v state.Value) string {
 	return "null"
 }
 
-// SecretChange says whether a secret is another one, as far as its fingerprint
-// tells: before the first apply there is no key to make one with.
+// SecretChange reports whether a secret changes, as far as fingerprints show it: before the first
+// apply there is no key for them.
 func SecretChange(before, after state.Value) string {
 	was, is := before.AsSensitive(), after.AsSensitive()
 	switch {
@@ -78,7 +78,7 @@ func inlineMap(v state.Value) string {
 	return "{ " + strings.Join(parts, ", ") + " }"
 }
 
-// ArgStrings are arguments as name=value.
+// ArgStrings returns arguments as name=value.
 func ArgStrings(args []state.Arg) []state.Value {
 	out := make([]state.Value, len(args))
 	for i, a := range args {
@@ -110,7 +110,7 @@ func Multiline(v state.Value) bool {
 	return v.Kind() == state.KindString && strings.Contains(strings.TrimSuffix(v.AsString(), "\n"), "\n")
 }
 
-// Members gives the members of a value that is printed as a block.
+// Members returns the members of a value that is printed as a block.
 func Members(v state.Value) ([]Member, bool) {
 	switch v.Kind() {
 	case state.KindMap:
@@ -129,12 +129,13 @@ func Members(v state.Value) ([]Member, bool) {
 	return nil, false
 }
 
+// Member is a key of a map, or an argument, with its value.
 type Member struct {
 	Key   string
 	Value state.Value
 }
 
-// Symbol is what stands in front of a line.
+// Symbol stands in front of a line and shows its action.
 type Symbol string
 
 const (
@@ -146,6 +147,7 @@ const (
 	Forgotten Symbol = "."
 )
 
+// SymbolOf returns the symbol of an action.
 func SymbolOf(a planner.Action) Symbol {
 	switch a {
 	case planner.Create:
@@ -178,7 +180,7 @@ func (s Style) Mark(sym Symbol) string {
 	return pad + string(sym)
 }
 
-// ShortDigest cuts a hex SHA-256 down to what tells it apart.
+// ShortDigest cuts a hex SHA-256 down to its beginning.
 func ShortDigest(v state.Value) state.Value {
 	s, prefix := strings.CutPrefix(v.AsString(), "sha256:")
 	if v.Kind() != state.KindString || len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
@@ -190,8 +192,8 @@ func ShortDigest(v state.Value) state.Value {
 	return state.String(s[:12] + "…")
 }
 
-// Delimiter returns what ends a text of these lines: no line of it looks like that, so
-// that none of a text stands outside of it.
+// Delimiter returns the end mark for a text of these lines. No line of the text looks like it, so
+// that no part of the text can pass for what follows it.
 func Delimiter(texts ...[]string) string {
 	taken := map[string]bool{}
 	for _, line := range slices.Concat(texts...) {
@@ -204,7 +206,7 @@ func Delimiter(texts ...[]string) string {
 	return end
 }
 
-// TextLines splits text into clean lines; what is no text is one line.
+// TextLines splits text into clean lines; another value is one line.
 func TextLines(v state.Value) []string {
 	if v.Kind() != state.KindString {
 		return []string{Inline(v)}
@@ -215,7 +217,7 @@ func TextLines(v state.Value) []string {
 	return strings.Split(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n")
 }
 
-// HCL prints a value over several lines where it is a map, list or text.
+// HCL returns a value as HCL, over several lines for a map, a list or text of several lines.
 func HCL(v state.Value, indent string) string {
 	deeper := indent + "  "
 	switch v.Kind() {

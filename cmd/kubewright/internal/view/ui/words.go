@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Plural prints a number with its word: 1 file, 2 files.
+// Plural returns a number with its noun: 1 file, 2 files.
 func Plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
@@ -21,7 +21,7 @@ func Plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// Duration prints whole seconds, minutes and hours: 43s, 2m10s, 1h5m.
+// Duration returns whole seconds, minutes and hours: 43s, 2m10s, 1h5m.
 func Duration(d time.Duration) string {
 	if d < 10*time.Second {
 		d = d.Round(100 * time.Millisecond)
@@ -37,7 +37,7 @@ func Duration(d time.Duration) string {
 	return s
 }
 
-// Cleaned returns names, each Clean.
+// Cleaned returns each of the words Clean.
 func Cleaned(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -49,7 +49,7 @@ func Cleaned(words []string) []string {
 // CommaList joins names with commas.
 func CommaList(names []string) string { return strings.Join(names, ", ") }
 
-// Brackets returns the parts in brackets, behind a space; nothing where all are empty.
+// Brackets returns the parts in brackets, behind a space; empty where all parts are.
 func Brackets(parts []string) string {
 	var kept []string
 	for _, part := range parts {
@@ -63,12 +63,12 @@ func Brackets(parts []string) string {
 	return " (" + strings.Join(kept, ", ") + ")"
 }
 
-// NonEmpty leaves out texts that say nothing.
+// NonEmpty returns the texts that are not empty.
 func NonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
-// RelativeDays is in 25 days, or 3 days ago.
+// RelativeDays returns a day as in 25 days, or 3 days ago.
 func RelativeDays(left int) string {
 	if left < 0 {
 		return Plural(-left-1, "day") + " ago"

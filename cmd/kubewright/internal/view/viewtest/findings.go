@@ -24,6 +24,7 @@ node "w3" {
 }
 `
 
+// Source returns the text of a file of the findings.
 func Source(file string) []byte {
 	if file != "cluster.hcl" {
 		return nil
@@ -41,6 +42,7 @@ func sourceAt(text string) state.Source {
 	}
 }
 
+// Findings returns findings with and without a place.
 func Findings() diag.Diagnostics {
 	return diag.Diagnostics{
 		diag.Errorf("Unsupported argument", "An argument named %q is not expected here. Did you mean %q?", "adress", "address").At(sourceAt("adress")).In(sourceAt(`node "w3"`)),

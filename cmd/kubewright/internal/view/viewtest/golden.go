@@ -37,6 +37,7 @@ func Golden(t *testing.T, name, got string) {
 // Visible makes escape sequences readable in a golden file.
 func Visible(s string) string { return strings.ReplaceAll(s, "\x1b", "␛") }
 
+// Plans are the fixtures by name.
 var Plans = map[string]func() *planner.Plan{
 	"create": CreatePlan, "update": UpdatePlan, "example": ExamplePlan, "drift": DriftPlan,
 	"empty": EmptyPlan, "destroy": DestroyPlan, "replace": replacePlan, "upgrade": UpgradePlan, "import": ImportPlan,
@@ -56,6 +57,7 @@ func Load(t *testing.T, name string) *planner.Plan {
 	return &p
 }
 
+// Render returns a plan as the terminal shows it.
 func Render(t *testing.T, plan *planner.Plan, o ui.Options) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -25,6 +25,7 @@ var (
 // machine is what the fixtures know of a host.
 type machine struct{ Address, Name, Role string }
 
+// Machines are the hosts of the nodes.
 var Machines = map[state.Target]machine{
 	Cp1: {"10.77.0.11", "cp1", "control-plane"},
 	Cp2: {"10.77.0.12", "cp2", "control-plane"},
@@ -33,8 +34,10 @@ var Machines = map[state.Target]machine{
 	W22: {"10.77.0.22", "w2", "worker"},
 }
 
+// Line returns a place in the configuration.
 func Line(n int) state.Source { return state.Source{File: "cluster.hcl", Line: n} }
 
+// Address returns the address of an item.
 func Address(t state.Target, phase, item string) state.Address {
 	return state.Address{Target: t, Phase: phase, Item: item}
 }
@@ -56,6 +59,7 @@ func Attributes(args ...any) []planner.AttributeChange {
 	return out
 }
 
+// AtLine is the line of the configuration of the attribute before it.
 type AtLine int
 
 // Created makes the attributes of something new.
@@ -67,6 +71,7 @@ func Created(args ...any) []planner.AttributeChange {
 	return out
 }
 
+// ResourceChange returns a resource with its host as a note.
 func ResourceChange(t state.Target, a planner.Action, unchanged int) planner.ResourceChange {
 	r := planner.ResourceChange{Target: t, Action: a, Unchanged: unchanged}
 	if m, ok := Machines[t]; ok {
@@ -80,6 +85,7 @@ func ResourceChange(t state.Target, a planner.Action, unchanged int) planner.Res
 // Maker builds a plan.
 type Maker struct{ planner.Plan }
 
+// AddChange adds a change of an item.
 func (m *Maker) AddChange(t state.Target, phase, item string, kind state.Kind, a planner.Action, list []planner.AttributeChange) {
 	reason := map[planner.Action]string{
 		planner.Create: planner.ReasonNew, planner.Update: planner.ReasonConfigured, planner.Delete: planner.ReasonUnconfigured,
@@ -94,6 +100,7 @@ func (m *Maker) AddChange(t state.Target, phase, item string, kind state.Kind, a
 	m.Changes = append(m.Changes, planner.Change{Address: Address(t, phase, item), Kind: kind, Action: a, Attributes: list, Reason: reason, Cost: cost})
 }
 
+// AddStep adds a step and returns its address.
 func (m *Maker) AddStep(t state.Target, phase string, a planner.Action, impact string, needs []state.Address, ops ...planner.Operation) state.Address {
 	id := state.Address{Target: t, Phase: phase}
 	if i := len(phase) - len("@joined"); i > 0 && phase[i:] == "@joined" {
@@ -116,6 +123,7 @@ func otherPlanes(t state.Target) string {
 	return s
 }
 
+// Manifests begins the names of static pods.
 const Manifests = "file:/etc/kubernetes/manifests/"
 
 // UpdatePlan changes an API server argument, a kubelet setting and a label,
@@ -240,6 +248,7 @@ func DriftPlan() *planner.Plan {
 	return &m.Plan
 }
 
+// EmptyPlan returns a plan without changes.
 func EmptyPlan() *planner.Plan {
 	return &planner.Plan{Resources: []planner.ResourceChange{ResourceChange(Prod, planner.NoOp, 0)}}
 }

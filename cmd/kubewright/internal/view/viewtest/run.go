@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// RunStart is when the run begins.
 var RunStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Moment is an event, or a tick when it has no kind.
@@ -17,6 +18,7 @@ type Moment struct {
 	Event executor.Event
 }
 
+// ID returns the address of a step.
 func ID(t state.Target, phase string) state.Address { return state.Address{Target: t, Phase: phase} }
 
 // Run returns a run in which one step fails.
@@ -56,6 +58,7 @@ func Run() []Moment {
 	}
 }
 
+// Play sends events and ticks to a display.
 func Play(p progress.Renderer, moments []Moment) {
 	for _, m := range moments {
 		if m.Event.Kind == "" {
