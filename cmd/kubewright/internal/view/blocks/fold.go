@@ -19,7 +19,7 @@ func NewPrinter(o ui.Options) Printer { return Printer{diffview.NewPrinter(o)} }
 // PrintResources prints each resource once. Nodes whose blocks are the same up to their own names
 // and addresses are named below the first of them.
 func (p Printer) PrintResources(resources []Resource) {
-	nodes, mirrors := SplitRepeating(resources, p.Full)
+	nodes, repeating := SplitRepeating(resources, p.Full)
 	groups := p.Fold(nodes)
 	last := lastNode(groups)
 	seen := NewShownItems()
@@ -30,15 +30,15 @@ func (p Printer) PrintResources(resources []Resource) {
 		}
 		p.Print([]diffview.Entry{first.Entry}, 0)
 		p.Line()
-		var also []string
+		var notes []string
 		if len(g) > 1 {
-			also = append(also, "the same for "+ui.CommaList(p.Others(g[1:])))
+			notes = append(notes, "the same for "+ui.CommaList(p.Others(g[1:])))
 		}
 		if i == last {
-			also = append(also, mirrors...)
+			notes = append(notes, repeating...)
 		}
-		if len(also) > 0 {
-			p.Line("  (", ui.Wrap(strings.Join(also, "; "), p.Width-3, "   "), ")")
+		if len(notes) > 0 {
+			p.Line("  (", ui.Wrap(strings.Join(notes, "; "), p.Width-3, "   "), ")")
 			p.Line()
 		}
 	}
@@ -52,17 +52,17 @@ func (p Printer) Elide(r Resource, seen *ShownItems) Resource {
 	}
 	own := replacer(r.names.all, "<self>")
 	var kept []diffview.Entry
-	var same itemsByNode
+	var phases itemsByNode
 	for _, ph := range r.Entry.Kids {
-		rest, gone := p.splitRepeated(r, own, ph, seen)
+		rest, repeated := p.splitRepeated(r, own, ph, seen)
 		switch {
 		case r.Action != planner.Create:
-		case ph.Block && len(rest) == 0 && len(gone.nodes) == 1:
-			same.add(gone.nodes[0], ph.Head)
+		case ph.Block && len(rest) == 0 && len(repeated.nodes) == 1:
+			phases.add(repeated.nodes[0], ph.Head)
 			continue
-		case gone.largest() >= minElided || len(rest) == 0 && ph.Block:
-			for _, first := range gone.nodes {
-				rest = append(rest, sameAsNote(ui.Plural(len(gone.items[first]), "item"), first))
+		case repeated.largest() >= minElided || len(rest) == 0 && ph.Block:
+			for _, first := range repeated.nodes {
+				rest = append(rest, sameAsNote(ui.Plural(len(repeated.items[first]), "item"), first))
 			}
 			ph.Kids = rest
 			kept = append(kept, ph)
@@ -75,8 +75,8 @@ func (p Printer) Elide(r Resource, seen *ShownItems) Resource {
 		ph.Kids = kids
 		kept = append(kept, ph)
 	}
-	for _, first := range same.nodes {
-		kept = append(kept, sameAsNote(ui.CommaList(same.items[first]), first))
+	for _, first := range phases.nodes {
+		kept = append(kept, sameAsNote(ui.CommaList(phases.items[first]), first))
 	}
 	r.Entry.Kids = kept
 	return r
@@ -88,15 +88,15 @@ func sameAsNote(what, first string) diffview.Entry {
 
 // splitRepeated separates new items of a phase from those that another node has shown with the
 // same content, and remembers the new ones.
-func (p Printer) splitRepeated(r Resource, own func(string) string, ph diffview.Entry, seen *ShownItems) (rest []diffview.Entry, gone itemsByNode) {
+func (p Printer) splitRepeated(r Resource, own func(string) string, ph diffview.Entry, seen *ShownItems) (rest []diffview.Entry, repeated itemsByNode) {
 	for _, it := range ph.Kids {
 		if where, ok := seen.firstShownOn(r, own, ph, it); ok {
-			gone.add(where, it.Head)
+			repeated.add(where, it.Head)
 			continue
 		}
 		rest = append(rest, seen.compared(p.Printer, r, own, ph, it))
 	}
-	return rest, gone
+	return rest, repeated
 }
 
 // minElided is the number of lines that a comment has to save.
@@ -129,7 +129,7 @@ func (t *itemsByNode) largest() int {
 
 // SplitRepeating removes the clusters that only repeat the changes of their nodes, and returns a
 // sentence for each.
-func SplitRepeating(resources []Resource, full bool) (rest []Resource, mirrors []string) {
+func SplitRepeating(resources []Resource, full bool) (rest []Resource, sentences []string) {
 	for _, r := range resources {
 		if len(r.repeatedObjects) == 0 || full {
 			rest = append(rest, r)
@@ -139,9 +139,9 @@ func SplitRepeating(resources []Resource, full bool) (rest []Resource, mirrors [
 		if len(r.repeatedObjects) > 1 {
 			verb = " change with them"
 		}
-		mirrors = append(mirrors, ui.Clean(r.Target.String())+": "+strings.Join(r.repeatedObjects, ", ")+verb)
+		sentences = append(sentences, ui.Clean(r.Target.String())+": "+strings.Join(r.repeatedObjects, ", ")+verb)
 	}
-	return rest, mirrors
+	return rest, sentences
 }
 
 // lastNode returns the index of the last group of nodes that are updated, or -1.

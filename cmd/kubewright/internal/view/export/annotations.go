@@ -148,13 +148,13 @@ func (a *annotationList) resource(x outline.ReviewedResource) {
 			whole = append(whole, string(p.Action)+" "+p.ID.String()+": "+p.Effect)
 		}
 		for _, it := range p.Items {
-			theirs, it := splitOutside(it)
-			if theirs.Mends() {
-				a.add("warning", planner.ReasonDrift+", and put right", originOf(theirs.Change), of, itemLines(theirs)...)
+			outside, it := splitOutside(it)
+			if outside.Mends() {
+				a.add("warning", planner.ReasonDrift+", and put right", originOf(outside.Change), of, itemLines(outside)...)
 			}
 			origin := originOf(it.Change)
 			switch {
-			case theirs.Mends() && len(it.Attributes) == 0:
+			case outside.Mends() && len(it.Attributes) == 0:
 			case x.Action == planner.Update && origin.File != "":
 				a.add(level, "changes", origin, of, itemLines(it)...)
 			default:
@@ -166,17 +166,17 @@ func (a *annotationList) resource(x outline.ReviewedResource) {
 }
 
 // splitOutside splits an item into changes made outside and changes that the configuration makes.
-func splitOutside(it outline.ReviewedItem) (theirs, ours outline.ReviewedItem) {
-	theirs, ours = it, it
+func splitOutside(it outline.ReviewedItem) (outside, configured outline.ReviewedItem) {
+	outside, configured = it, it
 	if it.Reason == planner.ReasonDrift {
-		ours.Attributes = nil
-		return theirs, ours
+		configured.Attributes = nil
+		return outside, configured
 	}
-	outside := func(a planner.AttributeChange) bool { return a.Outside }
-	inside := func(a planner.AttributeChange) bool { return !a.Outside }
-	theirs.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), inside)
-	ours.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), outside)
-	return theirs, ours
+	isOutside := func(a planner.AttributeChange) bool { return a.Outside }
+	isConfigured := func(a planner.AttributeChange) bool { return !a.Outside }
+	outside.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), isConfigured)
+	configured.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), isOutside)
+	return outside, configured
 }
 
 // itemLines returns an item, its action, and its values.

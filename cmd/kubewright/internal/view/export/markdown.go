@@ -194,7 +194,7 @@ func (m *markdownPage) drift(r *outline.Review) {
 // details prints the changes as on the terminal: nodes that change in the same way once.
 func (m *markdownPage) details(r *outline.Review) {
 	p := blocks.NewPrinter(ui.Options{Width: ui.Endless})
-	nodes, mirrors := blocks.SplitRepeating(p.Resources(r.Plan), false)
+	nodes, repeating := blocks.SplitRepeating(p.Resources(r.Plan), false)
 	groups := p.Fold(nodes)
 	rank := map[string]int{}
 	for _, x := range r.Resources {
@@ -222,7 +222,7 @@ func (m *markdownPage) details(r *outline.Review) {
 			return
 		}
 	}
-	for _, s := range mirrors {
+	for _, s := range repeating {
 		m.fits("\n" + mdText(s) + ".\n")
 	}
 }

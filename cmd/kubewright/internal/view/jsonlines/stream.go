@@ -166,8 +166,8 @@ func (j *Stream) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o ui.
 			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step "+progress.EndWord(s.Err), "%s", text).For(s.Step)}, nil)
 		}
 	}
-	head, far := runreport.RunStatus(plan, outcome)
-	j.emit(j.now(), "error", "log", head+": "+far+". To go on: "+outline.Command(plan, o), nil)
+	head, steps := runreport.RunStatus(plan, outcome)
+	j.emit(j.now(), "error", "log", head+": "+steps+". To go on: "+outline.Command(plan, o), nil)
 	return j.Close()
 }
 

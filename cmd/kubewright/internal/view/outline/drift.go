@@ -8,7 +8,7 @@ import (
 )
 
 // SplitDrift separates drift that the plan corrects, or shows anyway, from drift that stays.
-func SplitDrift(plan *planner.Plan, refreshOnly bool) (left []planner.Change, mended int) {
+func SplitDrift(plan *planner.Plan, refreshOnly bool) (left []planner.Change, corrected int) {
 	changes := map[state.Address][]planner.Change{}
 	for _, c := range plan.Changes {
 		c.Address.Waypoint = ""
@@ -30,19 +30,19 @@ func SplitDrift(plan *planner.Plan, refreshOnly bool) (left []planner.Change, me
 		case leaving[d.Address.Target]:
 		case len(planned) > 0:
 			if slices.ContainsFunc(planned, planner.Change.Mends) {
-				mended++
+				corrected++
 			}
 			if rest, some := remainingDrift(planned, d); some {
 				left = append(left, rest)
 			}
 		case written && shown:
-			mended++
+			corrected++
 		case written:
 		default:
 			left = append(left, d)
 		}
 	}
-	return left, mended
+	return left, corrected
 }
 
 // rewrittenFiles returns the files of hosts that steps write, whichever phase they belong to, and

@@ -231,16 +231,16 @@ func (p printer) withheld() {
 // drift prints what changed outside: in full where the plan leaves it so, and as a count where the
 // plan corrects it and shows it below.
 func (p printer) drift() {
-	left, mended := outline.SplitDrift(p.plan, p.o.RefreshOnly)
-	if len(left)+mended == 0 {
+	left, corrected := outline.SplitDrift(p.plan, p.o.RefreshOnly)
+	if len(left)+corrected == 0 {
 		return
 	}
 	p.Line(p.Bold("Note: "), "Objects have changed outside of kubewright")
 	p.Line()
-	if mended > 0 {
+	if corrected > 0 {
 		what := "1 item was changed by somebody else and is"
-		if mended > 1 {
-			what = ui.Plural(mended, "item") + " were changed by somebody else and are"
+		if corrected > 1 {
+			what = ui.Plural(corrected, "item") + " were changed by somebody else and are"
 		}
 		p.Prose("Of what the last apply left, " + what + " put right by this plan; look for \"" + diffview.OutsideNote + "\" below.")
 		p.Line()

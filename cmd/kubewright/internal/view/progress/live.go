@@ -147,8 +147,8 @@ func (p *Live) block() []string {
 	tails := p.tails(shown, room-len(shown))
 	for i, r := range shown {
 		line := "  " + ui.Fill(names[i], wide) + "  " + times[i]
-		if doing := len("    ") + max(wide, ansi.StringWidth(names[i])) + long + 2; doing+1 < p.width && r.operation != "" {
-			line = ui.Fill(line, doing) + p.style.Dim(r.operation)
+		if column := len("    ") + max(wide, ansi.StringWidth(names[i])) + long + 2; column+1 < p.width && r.operation != "" {
+			line = ui.Fill(line, column) + p.style.Dim(r.operation)
 		}
 		lines = append(lines, line)
 		if tails[r] {

@@ -174,8 +174,8 @@ func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
 
 // nextSteps prints how far the run came and how to go on.
 func (p printer) nextSteps(o ui.Options) {
-	head, far := RunStatus(p.plan, p.outcome)
-	p.Line(p.Bold(head+": "), far, ".")
+	head, steps := RunStatus(p.plan, p.outcome)
+	p.Line(p.Bold(head+": "), steps, ".")
 	p.Line()
 	next, command := "What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.", outline.Command(p.plan, o)
 	if p.outcome.Overtaken {
@@ -188,7 +188,7 @@ func (p printer) nextSteps(o ui.Options) {
 }
 
 // RunStatus returns how far a run came: a heading, and the number of steps by their end.
-func RunStatus(plan *planner.Plan, outcome *executor.Outcome) (head, far string) {
+func RunStatus(plan *planner.Plan, outcome *executor.Outcome) (head, steps string) {
 	cut := 0
 	for _, s := range outcome.Steps {
 		if executor.IsCutShort(s.Err) {

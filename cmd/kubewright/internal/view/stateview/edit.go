@@ -36,12 +36,12 @@ type Forgotten struct {
 }
 
 // Forgetting prints what the state would forget, and what that means.
-func Forgetting(w io.Writer, gone []Forgotten, dry bool, o ui.Options) error {
+func Forgetting(w io.Writer, targets []Forgotten, dry bool, o ui.Options) error {
 	p := ui.NewPage(o)
 	p.Line("The state would forget, without touching any host:")
 	p.Line()
 	protected := false
-	for _, f := range gone {
+	for _, f := range targets {
 		note := ""
 		if f.Note != "" {
 			note = "  " + p.Dim("("+ui.Clean(f.Note)+")")

@@ -34,13 +34,13 @@ func (t Table) Line(row []string, columns []int) string {
 // Fitting returns the columns that fit into a width; 0 has room for all. Dispensable are the
 // columns to leave out on a narrow terminal, in this order.
 func (t Table) Fitting(width int, dispensable []int) []int {
-	for gone := 0; ; gone++ {
-		columns := t.without(dispensable[:gone])
+	for hidden := 0; ; hidden++ {
+		columns := t.without(dispensable[:hidden])
 		total := -len(columnGap)
 		for _, i := range columns {
 			total += len(columnGap) + t.columnWidth(i)
 		}
-		if width <= 0 || total <= width || gone == len(dispensable) {
+		if width <= 0 || total <= width || hidden == len(dispensable) {
 			return columns
 		}
 	}
