@@ -194,54 +194,73 @@ func TestImportsFollowTheDiagram(t *testing.T) {
 	}
 }
 
-// TestArchitecturePage holds the picture of the planner in docs/architecture.md: each row
-// has the packages that import nothing but rows below it.
+// TestArchitecturePage holds the pictures of the planner and of the output in
+// docs/architecture.md: each row has the packages that import nothing but rows below it.
 func TestArchitecturePage(t *testing.T) {
 	t.Parallel()
+	const page = "../../docs/architecture.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output []string
+	for pkg := range allowed {
+		if !strings.HasSuffix(pkg, "test") {
+			output = append(output, pkg)
+		}
+	}
+	want := withPicture(t, string(text), "layers", picture("planner", pure))
+	want = withPicture(t, want, "output layers", picture("cmd/kubewright/internal/view", output))
+	if want != string(text) {
+		if os.Getenv("UPDATE") == "" {
+			t.Fatal("a picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
+		}
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// picture returns the rows of the packages at and below a folder.
+func picture(folder string, list []string) string {
 	rows := map[int][]string{}
 	var row func(pkg string) int
 	row = func(pkg string) int {
 		n := 0
 		for _, imp := range allowed[pkg] {
-			if strings.HasPrefix(imp, "planner") {
+			if strings.HasPrefix(imp, folder) {
 				n = max(n, row(imp)+1)
 			}
 		}
 		return n
 	}
 	top := 0
-	for _, pkg := range pure {
-		if strings.HasPrefix(pkg, "planner") {
+	for _, pkg := range list {
+		if strings.HasPrefix(pkg, folder) {
 			n := row(pkg)
-			rows[n] = append(rows[n], strings.TrimPrefix(pkg, "planner/"))
+			rows[n] = append(rows[n], strings.TrimPrefix(pkg, folder+"/"))
 			top = max(top, n)
 		}
 	}
 	var b strings.Builder
-	b.WriteString("<!-- layers -->\n```\n")
+	b.WriteString("```\n")
 	for n := top; n >= 0; n-- {
 		slices.Sort(rows[n])
 		b.WriteString(strings.Join(rows[n], "   ") + "\n")
 	}
 	b.WriteString("```\n")
-	const page = "../../docs/architecture.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(text), "<!-- layers -->\n")
-	_, after, found := strings.Cut(rest, "<!-- /layers -->")
+	return b.String()
+}
+
+// withPicture puts a picture between its marks in a page.
+func withPicture(t *testing.T, page, mark, picture string) string {
+	t.Helper()
+	before, rest, _ := strings.Cut(page, "<!-- "+mark+" -->\n")
+	_, after, found := strings.Cut(rest, "<!-- /"+mark+" -->")
 	if !found {
-		t.Fatal("docs/architecture.md has no picture")
+		t.Fatalf("docs/architecture.md has no picture of the %s", mark)
 	}
-	if want := before + b.String() + "<!-- /layers -->" + after; want != string(text) {
-		if os.Getenv("UPDATE") == "" {
-			t.Fatal("the picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
-		}
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return before + "<!-- " + mark + " -->\n" + picture + "<!-- /" + mark + " -->" + after
 }
 
 // packages lists the imports of every package's ordinary files.

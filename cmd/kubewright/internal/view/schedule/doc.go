@@ -1,5 +1,5 @@
-// Package schedule says in which order the steps of a plan run, as chains of what follows
-// one another and what runs side by side, and how long they take.
+// Package schedule is the order in which the steps of a plan run, as chains and parallel
+// branches, and how long they take.
 //
 // It may not look at what the steps change.
 package schedule
