@@ -88,18 +88,35 @@ var allowed = map[string][]string{
 	"providers/bundle":            {"config", "config/artifacts", "state/safefile"},
 	"providers/bundle/bundletest": {"config/artifacts/artifactstest"},
 	"providers/hosttest":          {"state", "planner", "providers"},
+	// What is printed, lowest first. The last one has plans for tests.
+	"cmd/kubewright/internal/view/ui":        {"config/diag", "planner", "state"},
+	"cmd/kubewright/internal/view/diffview":  {"cmd/kubewright/internal/view/ui", "config", "planner", "state"},
+	"cmd/kubewright/internal/view/schedule":  {"cmd/kubewright/internal/view/ui", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/outline":   {"cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "planner/planfile", "planner/policy", "state"},
+	"cmd/kubewright/internal/view/blocks":    {"cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/ui", "planner", "state"},
+	"cmd/kubewright/internal/view/planview":  {"cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "planner/planfile", "planner/policy", "state"},
+	"cmd/kubewright/internal/view/planjson":  {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "planner/planfile", "state"},
+	"cmd/kubewright/internal/view/graph":     {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/export":    {"cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "state"},
+	"cmd/kubewright/internal/view/rationale": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/progress":  {"cmd/kubewright/internal/view/ui", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/runreport": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "providers", "state"},
+	"cmd/kubewright/internal/view/jsonlines": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/stateview": {"cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/ui", "state"},
+	"cmd/kubewright/internal/view/listing":   {"cmd/kubewright/internal/view/ui", "config/hclconfig", "planner", "planner/phases/pki", "state"},
+	"cmd/kubewright/internal/view/viewtest":  {"cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "providers", "state"},
 	// What commands and tests use alike, and the commands.
 	"engine":                            {"config", "engine/hosts", "planner", "planner/drain", "planner/etcd", "planner/executor", "planner/maintenance", "planner/ownership", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/record", "planner/topology", "providers", "state", "state/backend", "state/statefile"},
 	"engine/hosts":                      {"config", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/pipeline", "planner/rotation", "planner/topology", "planner/upgrade", "providers", "providers/budget", "providers/etcd", "providers/kube", "providers/local", "providers/pki", "providers/shell", "providers/sim", "providers/ssh", "state"},
 	"cmd/kubewright/internal/access":    {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/workspace", "config", "config/diag", "planner", "planner/phases/pki", "providers", "providers/pki", "state", "state/kubeconfig", "state/safefile"},
-	"cmd/kubewright/internal/adoption":  {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/adopt", "planner/pipeline", "planner/record", "providers", "state", "state/safefile", "state/statefile"},
-	"cmd/kubewright/internal/apply":     {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config/diag", "engine", "planner", "planner/drift", "planner/executor", "planner/ownership", "planner/phases/objects", "planner/planfile", "planner/policy", "planner/record", "planner/topology", "state", "state/backend", "state/statefile"},
-	"cmd/kubewright/internal/cli":       {"cmd/kubewright/internal/access", "cmd/kubewright/internal/adoption", "cmd/kubewright/internal/apply", "cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config", "config/artifacts", "config/diag", "config/hclconfig", "engine", "engine/hosts", "planner", "planner/etcd", "planner/kubeadm", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/record", "planner/rotation", "planner/topology", "providers", "providers/bundle", "providers/sim", "providers/snapshots", "state", "state/backend", "state/encryption", "state/safefile", "state/statefile"},
-	"cmd/kubewright/internal/console":   {"cmd/kubewright/internal/coredump", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view", "config", "config/diag", "engine", "planner", "planner/etcd", "planner/executor", "planner/pipeline", "providers", "providers/sim", "state", "state/backend", "state/statefile"},
+	"cmd/kubewright/internal/adoption":  {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/adopt", "planner/pipeline", "planner/record", "providers", "state", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/apply":     {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config/diag", "engine", "planner", "planner/drift", "planner/executor", "planner/ownership", "planner/phases/objects", "planner/planfile", "planner/policy", "planner/record", "planner/topology", "state", "state/backend", "state/statefile"},
+	"cmd/kubewright/internal/cli":       {"cmd/kubewright/internal/access", "cmd/kubewright/internal/adoption", "cmd/kubewright/internal/apply", "cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/listing", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/artifacts", "config/diag", "config/hclconfig", "engine", "engine/hosts", "planner", "planner/etcd", "planner/kubeadm", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/record", "planner/rotation", "planner/topology", "providers", "providers/bundle", "providers/sim", "providers/snapshots", "state", "state/backend", "state/encryption", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/console":   {"cmd/kubewright/internal/coredump", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/ui", "config", "config/diag", "engine", "planner", "planner/etcd", "planner/executor", "planner/pipeline", "providers", "providers/sim", "state", "state/backend", "state/statefile"},
 	"cmd/kubewright/internal/coredump":  {},
-	"cmd/kubewright/internal/logged":    {"cmd/kubewright/internal/view", "planner", "planner/executor", "providers", "state", "state/backend"},
-	"cmd/kubewright/internal/session":   {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/executor", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/policy", "planner/record", "planner/rotation", "planner/topology", "providers", "state", "state/safefile", "state/statefile"},
-	"cmd/kubewright/internal/workspace": {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view", "config", "config/artifacts", "config/diag", "config/hclconfig", "planner/kubeadm", "planner/pipeline", "planner/planfile", "state", "state/backend", "state/backend/http", "state/backend/kubernetes", "state/backend/pg", "state/backend/s3", "state/encryption", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/logged":    {"cmd/kubewright/internal/view/ui", "planner", "planner/executor", "providers", "state", "state/backend"},
+	"cmd/kubewright/internal/session":   {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/executor", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/policy", "planner/record", "planner/rotation", "planner/topology", "providers", "state", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/workspace": {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/ui", "config", "config/artifacts", "config/diag", "config/hclconfig", "planner/kubeadm", "planner/pipeline", "planner/planfile", "state", "state/backend", "state/backend/http", "state/backend/kubernetes", "state/backend/pg", "state/backend/s3", "state/encryption", "state/safefile", "state/statefile"},
 }
 
 // forbidden are imports from outside that stop at one place.
@@ -125,6 +142,7 @@ var forbidden = []struct {
 var pure = []string{
 	"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/kubeadm", "planner/adopt",
 	"planner/topology", "planner/provenance", "planner/sensitive", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/preflight", "planner/observe", "planner/etcd", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/pipeline", "planner/maintenance", "planner/record",
+	"cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/listing",
 }
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
@@ -188,54 +206,73 @@ func TestImportsFollowTheDiagram(t *testing.T) {
 	}
 }
 
-// TestArchitecturePage holds the picture of the planner in docs/architecture.md: each row
-// has the packages that import nothing but rows below it.
+// TestArchitecturePage holds the pictures of the planner and of the output in
+// docs/architecture.md: each row has the packages that import nothing but rows below it.
 func TestArchitecturePage(t *testing.T) {
 	t.Parallel()
+	const page = "../../docs/architecture.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output []string
+	for pkg := range allowed {
+		if !strings.HasSuffix(pkg, "test") {
+			output = append(output, pkg)
+		}
+	}
+	want := withPicture(t, string(text), "layers", picture("planner", pure))
+	want = withPicture(t, want, "output layers", picture("cmd/kubewright/internal/view", output))
+	if want != string(text) {
+		if os.Getenv("UPDATE") == "" {
+			t.Fatal("a picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
+		}
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// picture returns the rows of the packages at and below a folder.
+func picture(folder string, list []string) string {
 	rows := map[int][]string{}
 	var row func(pkg string) int
 	row = func(pkg string) int {
 		n := 0
 		for _, imp := range allowed[pkg] {
-			if strings.HasPrefix(imp, "planner") {
+			if strings.HasPrefix(imp, folder) {
 				n = max(n, row(imp)+1)
 			}
 		}
 		return n
 	}
 	top := 0
-	for _, pkg := range pure {
-		if strings.HasPrefix(pkg, "planner") {
+	for _, pkg := range list {
+		if strings.HasPrefix(pkg, folder) {
 			n := row(pkg)
-			rows[n] = append(rows[n], strings.TrimPrefix(pkg, "planner/"))
+			rows[n] = append(rows[n], strings.TrimPrefix(pkg, folder+"/"))
 			top = max(top, n)
 		}
 	}
 	var b strings.Builder
-	b.WriteString("<!-- layers -->\n```\n")
+	b.WriteString("```\n")
 	for n := top; n >= 0; n-- {
 		slices.Sort(rows[n])
 		b.WriteString(strings.Join(rows[n], "   ") + "\n")
 	}
 	b.WriteString("```\n")
-	const page = "../../docs/architecture.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(text), "<!-- layers -->\n")
-	_, after, found := strings.Cut(rest, "<!-- /layers -->")
+	return b.String()
+}
+
+// withPicture puts a picture between its marks in a page.
+func withPicture(t *testing.T, page, mark, picture string) string {
+	t.Helper()
+	before, rest, _ := strings.Cut(page, "<!-- "+mark+" -->\n")
+	_, after, found := strings.Cut(rest, "<!-- /"+mark+" -->")
 	if !found {
-		t.Fatal("docs/architecture.md has no picture")
+		t.Fatalf("docs/architecture.md has no picture of the %s", mark)
 	}
-	if want := before + b.String() + "<!-- /layers -->" + after; want != string(text) {
-		if os.Getenv("UPDATE") == "" {
-			t.Fatal("the picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
-		}
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return before + "<!-- " + mark + " -->\n" + picture + "<!-- /" + mark + " -->" + after
 }
 
 // packages lists the imports of every package's ordinary files.

@@ -25,7 +25,9 @@ var detailed = map[string]int{
 	"planner/policy": 4,
 	"providers":      60, "providers/bundle": 5, "providers/etcd": 18, "providers/kube": 18, "providers/local": 1, "providers/pki": 18, "providers/sim": 50, "providers/snapshots": 8,
 	"state": 8, "state/backend": 10, "state/statefile": 60,
-	"cmd/kubewright/internal/view": 200,
+	"cmd/kubewright/internal/view/ui": 10, "cmd/kubewright/internal/view/diffview": 1, "cmd/kubewright/internal/view/schedule": 3, "cmd/kubewright/internal/view/outline": 35, "cmd/kubewright/internal/view/blocks": 2,
+	"cmd/kubewright/internal/view/planview": 70, "cmd/kubewright/internal/view/graph": 5, "cmd/kubewright/internal/view/export": 16, "cmd/kubewright/internal/view/rationale": 17, "cmd/kubewright/internal/view/progress": 1,
+	"cmd/kubewright/internal/view/runreport": 24, "cmd/kubewright/internal/view/jsonlines": 5, "cmd/kubewright/internal/view/stateview": 18, "cmd/kubewright/internal/view/listing": 17,
 }
 
 // unshown are sentences that no test shows, by words of theirs, and why none can. One

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/engine/hosts"
@@ -28,7 +28,7 @@ type discovery struct {
 	first   config.Connection
 	world   hosts.World
 	// unsaid is what the configuration does not have.
-	unsaid view.Unsaid
+	unsaid planview.ImportGaps
 }
 
 // cluster returns the cluster's configuration, as far as it can be said.
@@ -50,7 +50,7 @@ func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the cluster: %w", err)
 	}
-	d.unsaid = view.Unsaid{Keyless: found.Keyless, Supplied: adopt.Supplied, Taints: found.Taints}
+	d.unsaid = planview.ImportGaps{Keyless: found.Keyless, Supplied: adopt.Supplied, Taints: found.Taints}
 	for _, n := range found.Config.Nodes {
 		given := n.Connection
 		n.Connection = d.first

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -24,7 +24,7 @@ type Generation struct {
 	// file is its name; empty when nothing was written.
 	file string
 	// unsaid is what it does not have.
-	unsaid view.Unsaid
+	unsaid planview.ImportGaps
 }
 
 // Generate writes the clusters that import blocks refer to, and that have no block,
@@ -65,10 +65,10 @@ func Generate(s *session.Session, ctx context.Context, name string) (g Generatio
 
 // readImport reads the cluster of an import block. Its hosts are reached as the
 // configuration says, but for what the block's id says of it.
-func readImport(s *session.Session, ctx context.Context, i config.Import) (*config.Config, view.Unsaid, error) {
+func readImport(s *session.Session, ctx context.Context, i config.Import) (*config.Config, planview.ImportGaps, error) {
 	id, err := hop(i.ID)
 	if err != nil {
-		return nil, view.Unsaid{}, console.Failure(diag.Diagnostics{diag.Errorf("Unknown host", "%s.", console.Sentence(err.Error())).At(i.Source)})
+		return nil, planview.ImportGaps{}, console.Failure(diag.Diagnostics{diag.Errorf("Unknown host", "%s.", console.Sentence(err.Error())).At(i.Source)})
 	}
 	first := i.Connection
 	if first.Host = id.Host; id.Type == "sim" {
@@ -136,5 +136,5 @@ func PrintGenerated(s *session.Session, g Generation) error {
 	if g.file == "" || s.QuietStdout || s.Lines != nil {
 		return nil
 	}
-	return view.Generated(s.Stdout, g.file, g.unsaid, s.Options())
+	return planview.Generated(s.Stdout, g.file, g.unsaid, s.Options())
 }

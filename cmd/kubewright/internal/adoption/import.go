@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -132,7 +132,7 @@ func ImportCluster(a *workspace.Workspace, ctx context.Context, id string, o Opt
 	if err := imported(s, id, filepath.Base(file), st); err != nil {
 		return err
 	}
-	return view.Imported(a.Stdout, d.unsaid, s.Options())
+	return planview.Imported(a.Stdout, d.unsaid, s.Options())
 }
 
 // vacant refuses a folder in which there is a configuration or a state already.

@@ -12,7 +12,8 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/runreport"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/engine"
@@ -182,13 +183,13 @@ func (s *Apply) confirm(ctx context.Context) error {
 	if s.Opts.Destroy {
 		want = cmp.Or(s.destroyedClusters(), want)
 	}
-	view.Prompt(s.Stdout, want, s.Opts.Destroy, s.Options())
+	ui.Prompt(s.Stdout, want, s.Opts.Destroy, s.Options())
 	line, err := s.ReadLine(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil || strings.TrimSpace(line) != want {
-		if err := view.Cancelled(s.Stdout, s.Opts.Destroy, s.Options()); err != nil {
+		if err := ui.Cancelled(s.Stdout, s.Opts.Destroy, s.Options()); err != nil {
 			return err
 		}
 		return console.Exit(console.ExitError)
@@ -326,7 +327,7 @@ func (s *Apply) wrapUp(ctx context.Context, run *engine.Runner, journal *statefi
 func (s *Apply) showCertificateKeys(outcome *executor.Outcome) {
 	for _, c := range s.Config.Clusters {
 		if key, ok := outcome.Outputs.Lookup(objects.CertificateKeyOf(c.Label)); ok && s.Lines == nil {
-			view.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.Options())
+			runreport.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.Options())
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drift"
@@ -63,7 +63,7 @@ func SavePlan(s *session.Session, path string) error {
 		return err
 	}
 	if s.QuietStdout {
-		return view.Saved(s.Stderr, path, s.Result.Plan, s.ErrorOptions())
+		return planview.Saved(s.Stderr, path, s.Result.Plan, s.ErrorOptions())
 	}
 	return s.Screen().Saved(path, s.Result.Plan)
 }
@@ -161,7 +161,7 @@ func (s *Apply) unmoved(f *planfile.File) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	return s.Report(diag.Diagnostics{diag.Errorf(console.PlanIsStale, "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", view.Differences(differences))})
+	return s.Report(diag.Diagnostics{diag.Errorf(console.PlanIsStale, "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", planview.Differences(differences))})
 }
 
 // appliedAlready refuses a saved plan that came to its end: once more it would replace

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts"
@@ -114,7 +114,7 @@ func makeBundle(a *workspace.Workspace, ctx context.Context, o bundleOptions, ar
 		dir, called = a.Named(o.dir), o.dir
 	}
 	w := bundle.Wish{Kubernetes: c.KubernetesVersion, Releases: o.releases, Architectures: o.arches, Images: imagesOf(c, o)}
-	progress := view.NewBundle(a.Stdout)
+	progress := listing.NewBundle(a.Stdout)
 	if c.Install.Packages != nil {
 		w.Kubernetes, w.Releases = "", bundle.Releases{}
 		progress.Note("Hosts install the programs from packages (install.packages): the folder gets images alone.")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/record"
@@ -49,9 +49,9 @@ func certificates(a *workspace.Workspace, ctx context.Context, o session.Options
 	v.ObservedAt = s.Hosts.World.Clock().Now()
 	list := record.Certificates(v)
 	if asJSON {
-		err = view.CertificatesJSON(a.Stdout, list)
+		err = listing.CertificatesJSON(a.Stdout, list)
 	} else {
-		err = view.Certificates(a.Stdout, list, a.Options())
+		err = listing.Certificates(a.Stdout, list, a.Options())
 	}
 	if err != nil || len(v.Unobserved) == 0 {
 		return err

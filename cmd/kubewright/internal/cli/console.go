@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
@@ -77,7 +77,7 @@ func evaluate(a *workspace.Workspace, ctx context.Context, o session.Options) er
 			wrong = true
 			continue
 		}
-		if err := view.Expression(a.Stdout, v, a.Options()); err != nil {
+		if err := stateview.Expression(a.Stdout, v, a.Options()); err != nil {
 			return err
 		}
 	}

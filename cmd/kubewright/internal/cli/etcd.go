@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/engine"
@@ -65,9 +65,9 @@ func etcdStatusCommand(a *workspace.Workspace) *cobra.Command {
 				if err != nil && members == nil {
 					return err
 				}
-				show := func() error { return view.EtcdStatus(a.Stdout, e.cluster, id, members, a.Options()) }
+				show := func() error { return listing.EtcdStatus(a.Stdout, e.cluster, id, members, a.Options()) }
 				if o.Json {
-					show = func() error { return view.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
+					show = func() error { return listing.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
 				}
 				return cmp.Or(show(), err)
 			})
@@ -102,7 +102,7 @@ func etcdSnapshotCommand(a *workspace.Workspace) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				file := view.EtcdSnapshotFile{
+				file := listing.EtcdSnapshotFile{
 					Cluster: e.cluster, Path: s.Path, Member: s.Member, EtcdID: s.EtcdID,
 					Revision: s.Revision, Taken: s.Taken.UTC(), Size: s.Size, SHA256: s.SHA256, WithoutQuorum: s.Local,
 				}
@@ -110,9 +110,9 @@ func etcdSnapshotCommand(a *workspace.Workspace) *cobra.Command {
 					a.Print(diag.Diagnostics{e.localSnapshot(s)})
 				}
 				if o.Json {
-					return view.EtcdSnapshotJSON(a.Stdout, file)
+					return listing.EtcdSnapshotJSON(a.Stdout, file)
 				}
-				return view.EtcdSnapshot(a.Stdout, file, a.Options())
+				return listing.EtcdSnapshot(a.Stdout, file, a.Options())
 			})
 		},
 	}

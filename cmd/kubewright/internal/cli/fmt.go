@@ -14,7 +14,7 @@ import (
 
 	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -74,7 +74,7 @@ func fmtStdin(a *workspace.Workspace, ctx context.Context, o fmtOptions) error {
 	changed := !bytes.Equal(src, out)
 	switch {
 	case o.diff:
-		_, err = io.WriteString(a.Stdout, view.CleanDiff(udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out))))
+		_, err = io.WriteString(a.Stdout, ui.CleanDiff(udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out))))
 	case !o.check:
 		_, err = a.Stdout.Write(out)
 	}
@@ -128,10 +128,10 @@ func fmtFile(a *workspace.Workspace, path string, o fmtOptions) (changed bool, e
 		return false, nil
 	}
 	if o.list {
-		fmt.Fprintln(a.Stdout, view.Clean(name))
+		fmt.Fprintln(a.Stdout, ui.Clean(name))
 	}
 	if o.diff {
-		fmt.Fprint(a.Stdout, view.CleanDiff(udiff.Unified("old/"+name, "new/"+name, string(src), string(out))))
+		fmt.Fprint(a.Stdout, ui.CleanDiff(udiff.Unified("old/"+name, "new/"+name, string(src), string(out))))
 	}
 	if o.check || !o.write {
 		return true, nil

@@ -3,7 +3,7 @@ package cli
 import (
 	"errors"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
@@ -40,7 +40,7 @@ type planForm string
 // flag adds -format to a command.
 func (f *planForm) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "format", "", "print the plan in this `form`: text, json, markdown, html, junit or github")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(export.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // fullFlag adds -full to a command.
@@ -60,7 +60,7 @@ func (f planForm) check(json, full bool, why explanation) error {
 	if json && f != "" {
 		return errors.New("-json and -format both say how to print: give one of them")
 	}
-	return view.PlanFormat(f.name())
+	return export.CheckPlanFormat(f.name())
 }
 
 func (f planForm) name() string {

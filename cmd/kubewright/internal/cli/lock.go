@@ -7,7 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state/backend"
@@ -55,7 +55,7 @@ func lockStatus(a *workspace.Workspace, ctx context.Context, asJSON bool) error 
 	}
 	status := lockJSON{Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: silent(a, holder)}
 	if asJSON {
-		return view.WriteJSON(a.Stdout, status)
+		return ui.WriteJSON(a.Stdout, status)
 	}
 	text := "The state at " + status.Place + " is not locked.\n"
 	if holder != nil {
@@ -72,7 +72,7 @@ func silent(a *workspace.Workspace, i *backend.LockInfo) bool {
 // holderText says who holds a lock and what that means. Who holds it has written it,
 // and gets one line.
 func holderText(a *workspace.Workspace, store *statefile.Store, i *backend.LockInfo) string {
-	text := view.Clean(i.String()) + ".\n"
+	text := ui.Clean(i.String()) + ".\n"
 	switch {
 	case i.Certain && store.Local():
 		text += "Its process runs, or is stopped: the lock goes with it."

@@ -9,7 +9,8 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/ownership"
@@ -166,9 +167,9 @@ func planned(a *workspace.Workspace, ctx context.Context, o session.Options) (*s
 func showAs(s *session.Session, form planForm, why explanation) error {
 	switch {
 	case why.given:
-		return view.Explain(s.Stdout, s.Result.Plan, why.at, s.PlanView())
+		return rationale.Explain(s.Stdout, s.Result.Plan, why.at, s.PlanView())
 	case !form.programs():
 		return s.Show()
 	}
-	return view.PlanAs(s.Stdout, s.Result.Plan, string(form), s.PlanView())
+	return export.PlanAs(s.Stdout, s.Result.Plan, string(form), s.PlanView())
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/spf13/cobra"
@@ -54,7 +54,7 @@ func schema(a *workspace.Workspace, cmd *cobra.Command, path string) error {
 		name, below, _ := strings.Cut(rest, ".")
 		for i := range row.Attributes {
 			if row.Attributes[i].Name == name && below == "" {
-				return view.SchemaAttribute(a.Stdout, path, &row.Attributes[i], a.Options())
+				return listing.SchemaAttribute(a.Stdout, path, &row.Attributes[i], a.Options())
 			}
 		}
 		next := blockOf(row, name)
@@ -63,7 +63,7 @@ func schema(a *workspace.Workspace, cmd *cobra.Command, path string) error {
 		}
 		row, rest = next, below
 	}
-	return view.Schema(a.Stdout, path, row, a.Options())
+	return listing.Schema(a.Stdout, path, row, a.Options())
 }
 
 func blockOf(row *hclconfig.Block, name string) *hclconfig.Block {

@@ -11,7 +11,10 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
@@ -58,9 +61,9 @@ func showCommand(a *workspace.Workspace) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return view.StateJSON(a.Stdout, st)
+				return stateview.JSON(a.Stdout, st)
 			}
-			return view.State(a.Stdout, st, a.Options())
+			return stateview.Print(a.Stdout, st, a.Options())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -91,11 +94,11 @@ func showPlan(a *workspace.Workspace, ctx context.Context, path string, form pla
 	verified(a, ctx, f)
 	o := a.Options()
 	o.AllowUnreachable, o.GivenAgain = f.AllowUnreachable, f.GivenAgain
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
+	o.Recorded, o.Parallelism = ui.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
 	if why.given {
-		return view.Explain(a.Stdout, f.Plan, why.at, o)
+		return rationale.Explain(a.Stdout, f.Plan, why.at, o)
 	}
-	return view.PlanAs(a.Stdout, f.Plan, form.name(), o)
+	return export.PlanAs(a.Stdout, f.Plan, form.name(), o)
 }
 
 func outputCommand(a *workspace.Workspace) *cobra.Command {
@@ -113,9 +116,9 @@ func outputCommand(a *workspace.Workspace) *cobra.Command {
 			}
 			if len(args) == 0 {
 				if asJSON {
-					return view.OutputsJSON(a.Stdout, st.Outputs)
+					return stateview.OutputsJSON(a.Stdout, st.Outputs)
 				}
-				return view.OutputList(a.Stdout, st.Outputs, a.Options())
+				return stateview.OutputList(a.Stdout, st.Outputs, a.Options())
 			}
 			v, ok := st.Outputs[args[0]]
 			if !ok {
@@ -123,7 +126,7 @@ func outputCommand(a *workspace.Workspace) *cobra.Command {
 				return console.Failure(diag.Diagnostics{diag.Errorf("Output not found", "The state has no output %q.%s "+
 					"Outputs are recorded by apply; those that are there: %s.", args[0], console.DidYouMean("", args[0], names), console.ListOf(names))})
 			}
-			return view.Output(a.Stdout, v, raw, asJSON, a.Options())
+			return stateview.Output(a.Stdout, v, raw, asJSON, a.Options())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -155,7 +158,7 @@ func stateCommand(a *workspace.Workspace) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			targets := view.StateTargets(st)
+			targets := stateview.Targets(st)
 			if len(args) > 0 {
 				wanted, err := spokenOf(st, args)
 				if err != nil {
@@ -163,7 +166,7 @@ func stateCommand(a *workspace.Workspace) *cobra.Command {
 				}
 				targets = slices.DeleteFunc(targets, func(t state.Target) bool { return !slices.Contains(wanted, t) })
 			}
-			return view.StateList(a.Stdout, targets)
+			return stateview.List(a.Stdout, targets)
 		},
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
@@ -183,7 +186,7 @@ func stateCommand(a *workspace.Workspace) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown, err := view.StateShow(a.Stdout, st, address, a.Options())
+			shown, err := stateview.Show(a.Stdout, st, address, a.Options())
 			if err == nil && !shown {
 				return notRecorded(st, address)
 			}
@@ -224,7 +227,7 @@ func graphCommand(a *workspace.Workspace) *cobra.Command {
 				}
 				format = "html"
 			}
-			if err := view.GraphFormat(format); err != nil {
+			if err := export.CheckGraphFormat(format); err != nil {
 				return console.Misuse(cmd.CommandPath(), err)
 			}
 			a.QuietStdout = true
@@ -233,13 +236,13 @@ func graphCommand(a *workspace.Workspace) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			return view.Graph(a.Stdout, s.Result.Plan, format, s.PlanView())
+			return export.Graph(a.Stdout, s.Result.Plan, format, s.PlanView())
 		},
 	}
 	planFlags(a, &o, cmd)
 	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, html, mermaid or json")
 	cmd.Flags().BoolVar(&html, "html", false, "the same as -format=html")
 	cmd.Flags().BoolVar(&o.Destroy, "destroy", false, "the graph of destroy")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(export.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

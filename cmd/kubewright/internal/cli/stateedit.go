@@ -8,7 +8,8 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -74,7 +75,7 @@ func stateMoveCommand(a *workspace.Workspace) *cobra.Command {
 					return err
 				}
 			}
-			return view.StateMoved(s.Stdout, moves, dry, s.Options())
+			return stateview.Moved(s.Stdout, moves, dry, s.Options())
 		},
 	}
 	lockFlag(&o, cmd.Flags())
@@ -145,7 +146,7 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := view.StateForgets(s.Stdout, forgets(s, left), dry, s.Options()); err != nil || dry {
+			if err := stateview.Forgetting(s.Stdout, forgets(s, left), dry, s.Options()); err != nil || dry {
 				return err
 			}
 			if !approved {
@@ -156,7 +157,7 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 			if err := s.Rewrite(cmd.Context(), state.Learned{Left: left}); err != nil {
 				return err
 			}
-			return view.StateForgot(s.Stdout, len(left), s.Options())
+			return stateview.Forgot(s.Stdout, len(left), s.Options())
 		},
 	}
 	o.Input = true
@@ -193,10 +194,10 @@ func spokenOf(st *state.State, addresses []string) ([]state.Target, error) {
 }
 
 // forgets tells what is forgotten, and which of it was protected.
-func forgets(s *session.Session, targets []state.Target) []view.Forgotten {
-	var out []view.Forgotten
+func forgets(s *session.Session, targets []state.Target) []stateview.Forgotten {
+	var out []stateview.Forgotten
 	for _, t := range targets {
-		f := view.Forgotten{Target: t}
+		f := stateview.Forgotten{Target: t}
 		if n := s.Recorded.Nodes[t]; n != nil {
 			f.Note, f.Protected = n.Address+", "+n.Role, n.PreventDestroy
 		}
@@ -213,13 +214,13 @@ func agree(s *session.Session, ctx context.Context, command string) error {
 	if !session.CanAsk(s.Workspace, s.Opts) {
 		return fmt.Errorf("%w: run kubewright %s with -auto-approve when the above is what you want", console.ErrNobody, command)
 	}
-	view.Ask(s.Stdout, "yes", s.Options())
+	ui.Ask(s.Stdout, "yes", s.Options())
 	line, err := s.ReadLine(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil || strings.TrimSpace(line) != "yes" {
-		if err := view.NothingChanged(s.Stdout, s.Options()); err != nil {
+		if err := ui.NothingChanged(s.Stdout, s.Options()); err != nil {
 			return err
 		}
 		return console.Exit(console.ExitError)

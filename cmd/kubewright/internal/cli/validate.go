@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/spf13/cobra"
@@ -27,7 +27,7 @@ func validateCommand(a *workspace.Workspace) *cobra.Command {
 			diags = append(diags, a.CheckConfig(cfg, diags, true)...)
 			a.Sources = a.SourceText
 			if o.Json {
-				if err := view.ValidateJSON(a.Stdout, diags, a.Sources); err != nil {
+				if err := ui.ValidateJSON(a.Stdout, diags, a.Sources); err != nil {
 					return err
 				}
 				if diags.HasErrors() {
@@ -38,7 +38,7 @@ func validateCommand(a *workspace.Workspace) *cobra.Command {
 			if err := a.Report(diags); err != nil {
 				return err
 			}
-			return view.Valid(a.Stdout, a.Options())
+			return ui.Valid(a.Stdout, a.Options())
 		},
 	}
 	variableFlags(&o, cmd.Flags())

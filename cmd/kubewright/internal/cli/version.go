@@ -5,7 +5,7 @@ import (
 	"runtime"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/spf13/cobra"
 )
@@ -18,7 +18,7 @@ func versionCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright version\n  kubewright version -json | jq -r .version",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return view.WriteJSON(a.Stdout, map[string]string{"version": console.Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
+				return ui.WriteJSON(a.Stdout, map[string]string{"version": console.Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
 			}
 			_, err := fmt.Fprint(a.Stdout, versionText())
 			return err

@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
@@ -25,7 +27,7 @@ type Console struct {
 	// Sources reads files for excerpts in diagnostics.
 	Sources func(string) []byte
 	// Lines is where everything goes with -json; nil without it.
-	Lines *view.JSONLines
+	Lines *jsonlines.Stream
 	// Into is where the same lines go beside, with -json-into; nil without it.
 	Into *LinesFile
 	// Finer selects an exit code for each kind of error, with -detailed-exitcode.
@@ -39,7 +41,7 @@ type Console struct {
 	stdin      *bufio.Reader
 	Interrupts *interruptions
 	// Looking is shown while hosts are observed; nil before.
-	Looking *view.Looking
+	Looking *progress.Observation
 	// Ask is Env.Secret as long as the command runs; nil when questions are not answered.
 	Ask func(prompt string) ([]byte, error)
 	// AllowsUnreachable and givenAgain are what the same command has to be given
@@ -119,7 +121,7 @@ func (c *Console) Print(diags diag.Diagnostics) {
 // Printf prints text for people. What comes from elsewhere in it, out of a lock, a state
 // or the marks on a host, is made fit for a terminal.
 func (c *Console) Printf(format string, args ...any) error {
-	_, err := fmt.Fprint(c.Stdout, view.CleanText(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprint(c.Stdout, ui.CleanText(fmt.Sprintf(format, args...)))
 	return err
 }
 
@@ -129,9 +131,9 @@ func (c *Console) Redact(secrets *state.Redactor) {
 	c.Log.Hide(c.secrets)
 }
 
-func (c *Console) Options() view.Options {
+func (c *Console) Options() ui.Options {
 	width, height := c.Size()
-	return view.Options{
+	return ui.Options{
 		Width: width, Height: height, Size: c.Size, Color: c.color(c.NoColor, width > 0), Full: c.Full, CompactWarnings: c.CompactWarnings,
 		AllowUnreachable: c.AllowsUnreachable, GivenAgain: c.GivenAgain, SavedPlan: c.SavedPlan, SavedDigest: c.SavedDigest,
 	}
@@ -139,7 +141,7 @@ func (c *Console) Options() view.Options {
 
 // ErrorOptions are options for what goes to stderr, which may be another terminal
 // than stdout, or a file.
-func (c *Console) ErrorOptions() view.Options {
+func (c *Console) ErrorOptions() ui.Options {
 	o := c.Options()
 	o.Width, o.Height, o.Size = 0, 0, nil
 	if c.ErrorWidth != nil {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/providers"
@@ -42,7 +42,7 @@ const defectRemedy = "This is no mistake of yours. What was done before is recor
 // Finding turns an error into a finding whose heading says what kind of
 // failure it is.
 func Finding(err error) *diag.Diagnostic {
-	detail := Sentence(view.CleanText(err.Error()))
+	detail := Sentence(ui.CleanText(err.Error()))
 	var usage *UsageError
 	if errors.As(err, &usage) {
 		// Flags are written here with one dash, as in Terraform.

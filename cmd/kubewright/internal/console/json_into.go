@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -13,7 +15,7 @@ import (
 // LinesFile is the file of -json-into.
 type LinesFile struct {
 	*os.File
-	Lines *view.JSONLines
+	Lines *jsonlines.Stream
 }
 
 func (c *Console) CloseInto() {
@@ -30,7 +32,7 @@ func (b bothScreens) Diagnostics(list diag.Diagnostics) {
 	b[1].Diagnostics(list)
 }
 
-func (b bothScreens) Plan(p *planner.Plan, o view.Options) error {
+func (b bothScreens) Plan(p *planner.Plan, o ui.Options) error {
 	return errors.Join(b[0].Plan(p, o), b[1].Plan(p, o))
 }
 
@@ -38,8 +40,8 @@ func (b bothScreens) Saved(path string, p *planner.Plan) error {
 	return errors.Join(b[0].Saved(path, p), b[1].Saved(path, p))
 }
 
-func (b bothScreens) Progress(p *planner.Plan, o view.Options) view.Display {
-	return view.Both(b[0].Progress(p, o), b[1].Progress(p, o))
+func (b bothScreens) Progress(p *planner.Plan, o ui.Options) progress.Display {
+	return progress.Both(b[0].Progress(p, o), b[1].Progress(p, o))
 }
 
 func (b bothScreens) Complete(p *planner.Plan, o *executor.Outcome) error {

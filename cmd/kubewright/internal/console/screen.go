@@ -3,7 +3,13 @@ package console
 import (
 	"fmt"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/runreport"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/schedule"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -14,11 +20,11 @@ type screen interface {
 	// Diagnostics shows findings.
 	Diagnostics(diag.Diagnostics)
 	// Plan shows a plan; the options have what the state knows.
-	Plan(p *planner.Plan, o view.Options) error
+	Plan(p *planner.Plan, o ui.Options) error
 	// Saved tells where a plan was saved; path is empty when it was not.
 	Saved(path string, p *planner.Plan) error
 	// Progress shows a run of the plan while it goes on.
-	Progress(*planner.Plan, view.Options) view.Display
+	Progress(*planner.Plan, ui.Options) progress.Display
 	// Complete ends an apply of which nothing is left to do; the outcome is nil
 	// when no step ran.
 	Complete(*planner.Plan, *executor.Outcome) error
@@ -50,52 +56,52 @@ func (s textScreen) Diagnostics(list diag.Diagnostics) {
 	if list.HasErrors() || s.QuietStdout {
 		w, o = s.Stderr, s.ErrorOptions()
 	}
-	_ = view.Diagnostics(w, list, o, s.Sources)
+	_ = ui.Diagnostics(w, list, o, s.Sources)
 }
 
-func (s textScreen) Plan(p *planner.Plan, o view.Options) error { return view.Plan(s.Stdout, p, o) }
+func (s textScreen) Plan(p *planner.Plan, o ui.Options) error { return planview.Print(s.Stdout, p, o) }
 
 func (s textScreen) Saved(path string, p *planner.Plan) error {
-	return view.Saved(s.Stdout, path, p, s.Options())
+	return planview.Saved(s.Stdout, path, p, s.Options())
 }
 
-func (s textScreen) Progress(p *planner.Plan, o view.Options) view.Display {
+func (s textScreen) Progress(p *planner.Plan, o ui.Options) progress.Display {
 	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
-	return view.NewProgress(s.Stdout, view.Expect(p, o), s.Redraws())
+	return progress.New(s.Stdout, schedule.WithForecast(p, o), s.Redraws())
 }
 
 func (s textScreen) Complete(p *planner.Plan, o *executor.Outcome) error {
-	if err := view.Complete(s.Stdout, p, o, s.Options()); err != nil {
+	if err := runreport.Complete(s.Stdout, p, o, s.Options()); err != nil {
 		return err
 	}
-	return view.Outputs(s.Stdout, p.Outputs, s.Options())
+	return stateview.Outputs(s.Stdout, p.Outputs, s.Options())
 }
 
 func (s textScreen) Incomplete(p *planner.Plan, o *executor.Outcome) error {
-	return view.Incomplete(s.Stderr, p, o, s.ErrorOptions())
+	return runreport.Incomplete(s.Stderr, p, o, s.ErrorOptions())
 }
 
-func (s textScreen) Note(text string) { _ = view.Note(s.Stdout, text, s.Options()) }
+func (s textScreen) Note(text string) { _ = ui.Note(s.Stdout, text, s.Options()) }
 
 func (s textScreen) NotConverged(p *planner.Plan) error {
-	return view.NotConverged(s.Stderr, p, s.ErrorOptions())
+	return runreport.NotConverged(s.Stderr, p, s.ErrorOptions())
 }
 
 // jsonScreen prints everything as one object per line.
 type jsonScreen struct {
 	*Console
-	lines *view.JSONLines
+	lines *jsonlines.Stream
 }
 
 func (s jsonScreen) Diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(list, s.Sources) }
 
-func (s jsonScreen) Plan(p *planner.Plan, o view.Options) error { return s.lines.Plan(p, o) }
+func (s jsonScreen) Plan(p *planner.Plan, o ui.Options) error { return s.lines.Plan(p, o) }
 
 // The line of the plan has its digest.
 func (s jsonScreen) Saved(string, *planner.Plan) error { return nil }
 
-func (s jsonScreen) Progress(*planner.Plan, view.Options) view.Display {
-	return view.Display{Progress: s.lines}
+func (s jsonScreen) Progress(*planner.Plan, ui.Options) progress.Display {
+	return progress.Display{Renderer: s.lines}
 }
 
 func (s jsonScreen) Complete(p *planner.Plan, o *executor.Outcome) error {

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
@@ -20,7 +20,7 @@ func Asker(a *workspace.Workspace, ctx context.Context, o Options) func(hclconfi
 		return nil
 	}
 	return func(m hclconfig.Missing) (string, error) {
-		if err := view.AskVariable(a.Stdout, m.Name, m.Description, a.Options()); err != nil {
+		if err := ui.AskVariable(a.Stdout, m.Name, m.Description, a.Options()); err != nil {
 			return "", err
 		}
 		if !m.Sensitive {
@@ -54,7 +54,7 @@ func Passphrase(a *workspace.Workspace, ctx context.Context, o Options) func(key
 		return nil
 	}
 	return func(keyFile string) (secret []byte, err error) {
-		ask := func() { secret, err = a.Secret(ctx, "Passphrase of "+view.Clean(keyFile)+": ") }
+		ask := func() { secret, err = a.Secret(ctx, "Passphrase of "+ui.Clean(keyFile)+": ") }
 		if a.Looking != nil {
 			a.Looking.Aside(ask)
 		} else {

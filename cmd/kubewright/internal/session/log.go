@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/engine/hosts"
@@ -24,7 +24,7 @@ func (w LoggedWorld) Open(ctx context.Context, c config.Connection, address stri
 	if c.Host != "" {
 		address = c.Host
 	}
-	return w.Log.Open(view.Clean(address), func() (providers.Host, error) { return w.World.Open(ctx, c, address) })
+	return w.Log.Open(ui.Clean(address), func() (providers.Host, error) { return w.World.Open(ctx, c, address) })
 }
 
 // Access returns access to clusters that writes to the log.

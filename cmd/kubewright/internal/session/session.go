@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -129,7 +130,7 @@ type PlanFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Res
 // the state which it plans with is the one that it changes.
 func Open(a *workspace.Workspace, ctx context.Context, opts Options, operation string) (*Session, error) {
 	if opts.Json {
-		a.Lines = view.NewJSONLines(a.Stdout, a.Now)
+		a.Lines = jsonlines.New(a.Stdout, a.Now)
 		a.Lines.Version(console.Version)
 	}
 	if err := a.OpenInto(opts.JsonInto); err != nil {
@@ -397,7 +398,7 @@ func (s *Session) Observe(ctx context.Context) *topology.Fleet {
 	for _, m := range s.Hosts.Members {
 		names = append(names, m.Target.String())
 	}
-	s.Looking = view.NewLooking(s.Stdout, s.Options(), s.Redraws(), names, s.Now())
+	s.Looking = progress.NewObservation(s.Stdout, s.Options(), s.Redraws(), names, s.Now())
 	s.Hosts.Answered = func(t state.Target) { s.Looking.Answered(t.String()) }
 	defer s.Looking.Start(s.Now)()
 	return logLooked(s, s.Hosts.Observe(ctx, s.Config, s.Recorded))

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/state"
@@ -39,9 +39,9 @@ func flagsToRepeat(a *workspace.Workspace, o Options) []string {
 func (s *Session) Show() error { return s.Screen().Plan(s.Result.Plan, s.PlanView()) }
 
 // PlanView returns how a plan is shown: beside what the state knows.
-func (s *Session) PlanView() view.Options {
+func (s *Session) PlanView() ui.Options {
 	o := s.Options()
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: PriorOutputs(s.Recorded), Durations: Durations(s.Recorded)}, s.Opts.Parallelism
+	o.Recorded, o.Parallelism = ui.Recorded{Outputs: PriorOutputs(s.Recorded), Durations: Durations(s.Recorded)}, s.Opts.Parallelism
 	return o
 }
 

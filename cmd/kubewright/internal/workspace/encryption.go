@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
@@ -50,7 +50,7 @@ func (a *Workspace) NewCodec(block *config.Encryption, migrate bool) *encryption
 	}
 	if a.Ask != nil {
 		o.Passphrase = func(file string) ([]byte, error) {
-			secret, err := a.Ask("Passphrase of " + view.Clean(file) + ": ")
+			secret, err := a.Ask("Passphrase of " + ui.Clean(file) + ": ")
 			if err != nil {
 				return nil, console.NoAnswer(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
@@ -32,7 +32,7 @@ func (a *Workspace) OpenInto(path string) error {
 	if err != nil {
 		return fmt.Errorf("-json-into=%s: %w", path, console.WithoutPath(err))
 	}
-	a.Into = &console.LinesFile{File: f, Lines: view.NewJSONLines(f, a.Now)}
+	a.Into = &console.LinesFile{File: f, Lines: jsonlines.New(f, a.Now)}
 	a.Into.Lines.Version(console.Version)
 	return nil
 }
