@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -35,7 +36,7 @@ func (w *work) addMember(ctx context.Context, op planner.AddEtcdMember) error {
 		if err != nil {
 			return err
 		}
-		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+		if err := quorum.Allows(w.step, op.PeerURL, members); err != nil {
 			return fmt.Errorf("cannot add etcd member %s: %w", op.Name, err)
 		}
 		if err := e.AddLearner(ctx, op.PeerURL); err != nil {
@@ -117,7 +118,7 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 		case m.Name == "":
 			return fmt.Errorf("cannot promote etcd member %s: it has not started", op.PeerURL)
 		}
-		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+		if err := quorum.Allows(w.step, op.PeerURL, members); err != nil {
 			return fmt.Errorf("cannot promote etcd member %s: %w", m.Name, err)
 		}
 		return e.Promote(ctx, m.ID)
@@ -143,7 +144,7 @@ func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) er
 		if !m.Learner && len(votersWithout(members, m.ID)) == 0 {
 			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, refused)
 		}
-		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+		if err := quorum.Allows(w.step, op.PeerURL, members); err != nil {
 			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, err)
 		}
 		w.moveLeadership(ctx, e, members, *m)

@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -22,7 +23,7 @@ func Alarms(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		if c.Seen == nil || v.Destroy {
 			continue
 		}
-		text := planner.Alarmed(c.Seen.Members)
+		text := quorum.Alarmed(c.Seen.Members)
 		if text == "" {
 			continue
 		}

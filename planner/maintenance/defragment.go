@@ -13,6 +13,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -55,7 +56,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	if full(c.Report.Members) {
 		s := planner.Step{
 			ID: topology.StepAddress(c.Target, topology.DefragmentPhase), Phase: topology.DefragmentPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
-			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}},
+			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: quorum.AlarmNoSpace}},
 		}
 		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
 	}
@@ -93,7 +94,7 @@ func compactStep(c *topology.Cluster) planner.Step {
 	}
 }
 
-func full(members []state.EtcdMember) bool { return planner.HasAlarm(members, planner.AlarmNoSpace) }
+func full(members []state.EtcdMember) bool { return quorum.HasAlarm(members, quorum.AlarmNoSpace) }
 
 // careFor returns a cluster whose etcd is ours and answers, and whose members agree.
 func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnostics) {
@@ -111,9 +112,9 @@ func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnosti
 			why = etcd.EtcdUnobserved(c)
 		}
 		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed. Bring it to answer (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.Target)}
-	case planner.HasAlarm(c.Report.Members, planner.AlarmCorrupt):
+	case quorum.HasAlarm(c.Report.Members, quorum.AlarmCorrupt):
 		return nil, diag.Diagnostics{diag.Errorf(etcd.Alarmed, "Cluster %q: %s\n\nUntil it is settled which data is right no member is defragmented: each does not answer meanwhile. Nothing was changed.",
-			c.Label, planner.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
+			c.Label, quorum.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
 	}
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/etcd"
@@ -62,7 +63,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	desired.Sort()
 	changes, waypoints := upgrade.Waypoints(v, observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
-	changes = drift.Unignored(v, append(changes, objects.LeftThere(objects.HandedOver(drift.MarkUnconfirmed(v, planner.Diff(desired, observed, drift.WithImplied(v, desired))), desired), own)...))
+	changes = drift.Unignored(v, append(changes, objects.LeftThere(objects.HandedOver(drift.MarkUnconfirmed(v, diff.Changes(desired, observed, drift.WithImplied(v, desired))), desired), own)...))
 	marks, marked := markAdopted(v, changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	open := drift.AddressesOf(changes)

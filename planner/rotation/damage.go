@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -30,7 +31,7 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 	if v.RefreshOnly || !slices.ContainsFunc(v.Clusters, beginsRotation) {
 		return nil
 	}
-	changes := drift.Unignored(v, planner.Diff(desired, observed, v.RecordedItems))
+	changes := drift.Unignored(v, diff.Changes(desired, observed, v.RecordedItems))
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if !beginsRotation(c) {

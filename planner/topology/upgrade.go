@@ -2,7 +2,7 @@ package topology
 
 import (
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -19,14 +19,14 @@ import (
 type Upgrade struct {
 	// newest is the newest API server's version, want the wanted one. oldest is that
 	// of the oldest component: a controller manager may have been left behind.
-	Oldest, Newest, Want planner.Release
+	Oldest, Newest, Want skew.Release
 	// Raises reports whether the version of a control plane's component changes.
 	Raises bool
 	// Begun reports whether some component has the wanted version already.
 	Begun bool
 	// Hops are the versions that control planes go through, the wanted one last;
 	// err says why there is no way. way are the hops but the last.
-	Hops []planner.Release
+	Hops []skew.Release
 	Err  error
 	Way  []*Waypoint
 	// Turns are the versions that kubelets of other versions get, by node.

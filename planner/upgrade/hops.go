@@ -8,31 +8,33 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
 // through returns the patch releases to take of minor versions on the way: those
 // whose images are among the artifacts, otherwise the newest that is known here.
-func through(c *topology.Cluster) map[int]planner.Release {
-	out := map[int]planner.Release{}
+func through(c *topology.Cluster) map[int]skew.Release {
+	out := map[int]skew.Release{}
 	for minor, version := range kubeadm.KnownReleases() {
-		out[minor], _ = planner.ParseRelease(version)
+		out[minor], _ = skew.ParseRelease(version)
 	}
 	if c.Install.Catalog == nil {
 		return out
 	}
-	brought := map[int]planner.Release{}
+	brought := map[int]skew.Release{}
 	for _, a := range c.Install.Catalog.Files {
 		for _, image := range a.Images {
 			tag, ours := strings.CutPrefix(image, c.ImageRepository+"/kube-apiserver:")
-			if r, ok := planner.ParseRelease(tag); ours && ok && kubeadm.KnownReleases()[r.Minor] != "" && r.Compare(brought[r.Minor]) > 0 {
+			if r, ok := skew.ParseRelease(tag); ours && ok && kubeadm.KnownReleases()[r.Minor] != "" && r.Compare(brought[r.Minor]) > 0 {
 				brought[r.Minor], out[r.Minor] = r, r
 			}
 		}
@@ -69,7 +71,7 @@ func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 }
 
 // unrendered returns what keeps static pods from being rendered in a version of the cluster.
-func unrendered(c *topology.Cluster, version planner.Release) diag.Diagnostics {
+func unrendered(c *topology.Cluster, version skew.Release) diag.Diagnostics {
 	place := slices.Index(c.Fleet.Clusters, c)
 	var diags diag.Diagnostics
 	said := map[string]bool{}
@@ -84,14 +86,14 @@ func unrendered(c *topology.Cluster, version planner.Release) diag.Diagnostics {
 
 // findings returns what validation finds in a version of the cluster, and in that of these
 // kubelets, if any.
-func findings(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) diag.Diagnostics {
+func findings(c *topology.Cluster, version skew.Release, kubelets ...*topology.Node) diag.Diagnostics {
 	return goingThrough(c, version, kubelets...).Validate()
 }
 
 // goingThrough returns the configuration of what goes through a version: the control planes,
 // and these kubelets, if any. Other kubelets, kube-proxy and the configuration in the
 // cluster do not.
-func goingThrough(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) *config.Config {
+func goingThrough(c *topology.Cluster, version skew.Release, kubelets ...*topology.Node) *config.Config {
 	there := *c.Cluster
 	there.KubernetesVersion, there.FeatureGates = version.String(), nil
 	there.KubeProxy = config.KubeProxy{Disabled: c.KubeProxy.Disabled}
@@ -139,7 +141,7 @@ func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.C
 }
 
 // at returns the view with another version for the cluster at a place.
-func at(v *topology.Fleet, place int, version planner.Release) *topology.Fleet {
+func at(v *topology.Fleet, place int, version skew.Release) *topology.Fleet {
 	cfg := *v.Config
 	cfg.Clusters = slices.Clone(cfg.Clusters)
 	c := *cfg.Clusters[place]
@@ -193,7 +195,7 @@ func Changes(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *sta
 	desired.Sort()
 	observed := observe.Observed(w.View, desired, &state.Snapshot{})
 	Overlay(observed, seen)
-	changes := planner.Diff(desired, observed, &state.Snapshot{})
+	changes := diff.Changes(desired, observed, &state.Snapshot{})
 	var kept []state.Item
 	for i := range changes {
 		it := *desired.Find(changes[i].Address)

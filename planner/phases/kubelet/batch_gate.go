@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
@@ -41,7 +41,7 @@ func paceOf(c *topology.Cluster, p *config.Pool, members, turning []*topology.No
 	slices.SortStableFunc(rest, func(a, b *topology.Node) int { return cmp.Compare(urgency(a), urgency(b)) })
 	canaries := p.Canary
 	for _, n := range members {
-		if running, ok := planner.ParseRelease(n.RunningKubelet()); ok && running == c.Up.Want && !pki.KubeletChanges(n) {
+		if running, ok := skew.ParseRelease(n.RunningKubelet()); ok && running == c.Up.Want && !pki.KubeletChanges(n) {
 			canaries--
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -133,7 +134,7 @@ func WithoutOwnedFields(v *topology.Fleet, own map[state.Address]OwnObject, obse
 			continue
 		}
 		it := provenance.ObjectItem(a.Target, topology.AddonPhase, ref, wanted)
-		if len(planner.Diff(only(it), only(*have), only(*was))) > 0 {
+		if len(diff.Changes(only(it), only(*have), only(*was))) > 0 {
 			out = append(out, it)
 		}
 	}
@@ -159,7 +160,7 @@ func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
 	}
 	for key, ours := range was.AsMap() {
 		if there := live.Get(key); key != "metadata" && !there.IsNull() {
-			out[key] = planner.Ours(there, ours)
+			out[key] = diff.Ours(there, ours)
 		}
 	}
 	return state.Map(out)

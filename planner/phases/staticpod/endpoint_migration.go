@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -43,7 +44,7 @@ func calledDepartures(c *topology.Cluster) []topology.Departure {
 	former := pki.FormerHosts(c)
 	return slices.DeleteFunc(leavers, func(l topology.Departure) bool {
 		called := slices.ContainsFunc(former, l.IsHost)
-		return !called || l.HostGone || planner.Dead(c.Seen.Members, l.PeerURL())
+		return !called || l.HostGone || quorum.IsDown(c.Seen.Members, l.PeerURL())
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -165,6 +166,6 @@ func Members(n int) string {
 const PairStops = "Etcd would lose quorum"
 
 // OfMinor returns a release by its minor alone, which is what etcd compares.
-func OfMinor(r planner.Release) planner.Release {
-	return planner.Release{Major: r.Major, Minor: r.Minor}
+func OfMinor(r skew.Release) skew.Release {
+	return skew.Release{Major: r.Major, Minor: r.Minor}
 }

@@ -5,31 +5,31 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
 // Planned returns the version that a component's manifest on the host asks for; false
 // when there is none, or its image has another tag than a version's.
-func Planned(n *topology.Node, component string) (planner.Release, bool) {
+func Planned(n *topology.Node, component string) (skew.Release, bool) {
 	if n.Report == nil || !n.IsControlPlane() || !n.Report.Files[topology.Manifest(component)].Exists {
-		return planner.Release{}, false
+		return skew.Release{}, false
 	}
 	pod, err := n.Cluster.Fleet.Cache.Tree(state.KindStaticPod, n.Report.Files[topology.Manifest(component)].Content)
 	if err != nil {
-		return planner.Release{}, false
+		return skew.Release{}, false
 	}
 	return ReleaseOf(pod.Get("image").AsString())
 }
 
 // ReleaseOf returns the version that an image's tag names; false when it is none.
-func ReleaseOf(image string) (planner.Release, bool) {
+func ReleaseOf(image string) (skew.Release, bool) {
 	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexByte(image, ':')+1:]
-	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
+	return skew.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
 }
 
 // ComingKubelet returns the version of the kubelet that the host has, or gets from
@@ -71,7 +71,7 @@ func apiUnavailable(n *topology.Node) bool {
 // it, was started, and is not heard of, as when the host has booted: some cannot work
 // with an older API server. The upgrade of the control plane is what brings it back.
 func Ahead(n *topology.Node) bool {
-	kubelet, installed := planner.ParseRelease(n.Facts().KubeletVersion)
+	kubelet, installed := skew.ParseRelease(n.Facts().KubeletVersion)
 	api, known := Planned(n, "kube-apiserver")
 	return installed && known && OfMinor(kubelet).Compare(OfMinor(api)) > 0 &&
 		n.Report.Units[topology.KubeletUnit].Active == "active" && n.Cluster.Report.Nodes[n.NodeName].Silent

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/providers"
 )
 
@@ -68,7 +69,7 @@ func (f *fences) writable(label string) bool {
 
 func (f *fences) alarmed(label string) bool {
 	report := f.session.view.ClusterReports[label]
-	return report != nil && planner.Alarmed(report.Members) != ""
+	return report != nil && quorum.Alarmed(report.Members) != ""
 }
 
 // before makes sure that the step's cluster is still claimed.

@@ -18,6 +18,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
@@ -241,7 +242,7 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		if err != nil {
 			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
 		} else {
-			err = planner.QuorumAllows(step, r.session.view.PeerURL(step.Target), members)
+			err = quorum.Allows(step, r.session.view.PeerURL(step.Target), members)
 		}
 		if err != nil && etcd.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
 			return nil // what does not run cannot be lost, and it comes back by this step

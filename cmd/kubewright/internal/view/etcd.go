@@ -10,7 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -69,7 +69,7 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o O
 		})
 	}
 	p.table(rows)
-	if text := planner.Alarmed(members); text != "" {
+	if text := quorum.Alarmed(members); text != "" {
 		p.line()
 		p.prose(p.bold(p.yellow("Warning: ")) + strings.ToUpper(text[:1]) + Clean(text[1:]))
 	}
