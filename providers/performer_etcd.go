@@ -18,6 +18,10 @@ import (
 // memberTime is how long kubeadm goes on asking etcd for a change of membership.
 const memberTime = 2 * time.Minute
 
+// etcdWork is the part of a step that is done to etcd: to its members, and with snapshots
+// of it.
+type etcdWork struct{ *work }
+
 // initialCluster is the output of AddEtcdMember.
 const initialCluster = "initial_cluster"
 
@@ -30,8 +34,8 @@ func always(err error) bool { return !hopeless(err) }
 // each attempt looks, since it may come minutes after the step's gate. Its output is what
 // the new member starts with, as kubeadm builds it: NAME=PEERURL of every member, and in
 // place of the name of one that has not started its ID.
-func (w *work) addMember(ctx context.Context, op planner.AddEtcdMember) error {
-	return w.retryEtcd(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
+func (w etcdWork) addMember(ctx context.Context, op planner.AddEtcdMember) error {
+	return w.retry(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -71,7 +75,7 @@ func initialClusterOf(members []state.EtcdMember, op planner.AddEtcdMember) stri
 	return strings.Join(out, ",")
 }
 
-func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest) error {
+func (w etcdWork) renderManifest(ctx context.Context, op planner.RenderEtcdManifest) error {
 	value, ok := w.outputs[initialCluster]
 	if !ok {
 		return errors.New("internal error: a manifest of etcd before its member was added")
@@ -103,8 +107,8 @@ func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest
 
 // promoteMember makes a learner a voter, which raises what a quorum is: like addMember
 // only while etcd holds one without it.
-func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
-	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context, e Etcd) error {
+func (w etcdWork) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
+	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -129,10 +133,10 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 // the others hold quorum: since the step's gate was looked at its API server may have
 // taken minutes to stop, and each attempt comes later still.
 // Leadership is moved away first; where that fails etcd elects a new leader.
-func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
+func (w etcdWork) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
 	refused := errors.New("it is the last voter, and without it there is no cluster")
 	again := func(err error) bool { return always(err) && !errors.Is(err, refused) }
-	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context, e Etcd) error {
+	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -152,10 +156,10 @@ func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) er
 	})
 }
 
-// retryEtcd is retry for something that etcd is asked through the step's node,
+// retry is that of work for something that etcd is asked through the step's node,
 // or through another control plane.
-func (w *work) retryEtcd(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context, Etcd) error) error {
-	return w.retry(ctx, limit, again, func(ctx context.Context) error { return w.ThroughEtcd(ctx, w.via(), do) })
+func (w etcdWork) retry(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context, Etcd) error) error {
+	return w.work.retry(ctx, limit, again, func(ctx context.Context) error { return w.ThroughEtcd(ctx, w.via(), do) })
 }
 
 func memberAt(members []state.EtcdMember, peerURL string) *state.EtcdMember {
