@@ -32,7 +32,7 @@ var (
 		"config.checker": 125, "config/hclconfig.evaluator": 88, "config/hclconfig.loader": 45,
 		"providers/sim.World": 298, "providers/sim.edit": 42,
 		"cmd/kubewright/internal/cli.app": 141, "cmd/kubewright/internal/cli.session": 127,
-		"cmd/kubewright/internal/view.page": 71, "cmd/lab/internal/lab.Lab": 72,
+		"cmd/kubewright/internal/view.page": 71,
 	}
 )
 
