@@ -5,7 +5,6 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -53,7 +52,7 @@ func OnceSet(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item
 	for _, path := range it.Attributes.Leaves() {
 		keys := state.SplitPath(path)
 		if n.Lifecycle.Ignores(keys...) && !it.Attributes.Get(path).Equal(have.Attributes.Get(path)) {
-			it.Attributes = pki.Replaced(it.Attributes, keys, pki.At(before, keys))
+			it.Attributes = topology.ReplaceAt(it.Attributes, keys, topology.ValueAt(before, keys))
 		}
 	}
 	return it

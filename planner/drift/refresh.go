@@ -138,7 +138,7 @@ func Refreshed(v *topology.Fleet, r topology.Result) state.Learned {
 			ours := *was
 			for _, a := range c.Attributes {
 				path := enclosingMap(was.Attributes, state.SplitPath(a.Path))
-				ours.Attributes = pki.Replaced(ours.Attributes, path, ofOurs(was, path, pki.At(it.Attributes, path)))
+				ours.Attributes = topology.ReplaceAt(ours.Attributes, path, ofOurs(was, path, topology.ValueAt(it.Attributes, path)))
 			}
 			learn(ours)
 		default:
@@ -158,7 +158,7 @@ func ofOurs(was *state.Item, path []string, there state.Value) state.Value {
 			return there
 		}
 	}
-	return diff.Ours(there, pki.At(was.Attributes, path))
+	return diff.Ours(there, topology.ValueAt(was.Attributes, path))
 }
 
 // enclosingMap is as much of a path as leads through maps: a list is taken whole.

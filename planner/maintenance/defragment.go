@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/quorum"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -24,7 +24,7 @@ import (
 // What etcd holds is fetched before; options may skip that phase.
 func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options, label string) (topology.Result, diag.Diagnostics) {
 	diags := pipeline.LeaveOutWorkers(v)
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	diags = append(diags, pipeline.Situate(v)...)
 	c, more := careFor(v, label)
 	if diags = append(diags, more...); diags.HasErrors() {

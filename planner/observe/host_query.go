@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -21,7 +22,7 @@ import (
 // plane, what preflight needs.
 func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	out := map[state.Target]state.Query{}
 	for _, c := range v.Clusters {
 		for _, n := range c.Nodes {

@@ -12,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -65,7 +66,7 @@ func clusterLives(c *topology.Cluster) map[string]string {
 	if c.Report == nil {
 		return nil
 	}
-	stored := c.Report.Objects[pki.SystemConfig("kubeadm-config")].Get("data").Get("ClusterConfiguration")
+	stored := c.Report.Objects[provenance.SystemConfigMap("kubeadm-config")].Get("data").Get("ClusterConfiguration")
 	read, err := kubeadm.ReadClusterConfiguration(c.Label, stored.AsString())
 	if err != nil {
 		return nil // drift, which the plan shows

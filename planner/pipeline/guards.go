@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 )
@@ -21,7 +21,7 @@ import (
 // What is known to be wrong already is left aside.
 func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 	v := &topology.Fleet{Config: withoutWrong(cfg, wrong)}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	var diags diag.Diagnostics
 	said := map[string]bool{}
 	for _, c := range v.Clusters {

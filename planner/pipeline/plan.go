@@ -20,6 +20,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/reset"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -33,7 +34,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	diags := append(setAside(v, options.Targets), leaveOut(v, options)...)
 	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
 	refuse(v, others)
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	v.Targeted, v.Excluded, v.Skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
 	diags = slices.Concat(diags, ownership.WaysAround(v, slices.Concat(others, Situate(v))), unreachable(v), ownership.CheckRuns(v))
 	if others.HasErrors() { // of the other hosts nothing more can be told

@@ -10,9 +10,9 @@ import (
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/host"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
@@ -23,7 +23,7 @@ import (
 // each does without. It reads what was observed and nothing else; a blank host is
 // a node to come. Errors among the diagnostics mean that there is nothing to adopt.
 func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics) {
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/ownership"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
@@ -24,7 +24,7 @@ import (
 // is observed to be as the configuration wants it is Record's to add. Errors
 // among the diagnostics mean that the marks do not allow it.
 func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	if diags := ownership.NewerMarks(v); diags.HasErrors() {
 		return nil, diags
 	}

@@ -160,7 +160,7 @@ func socket(l topology.Departure) string {
 	var flag, instance, block, found string
 	for _, it := range topology.RecordedItems(l.Recorded, l.Target) {
 		switch it.Address.ID() {
-		case pki.KubeletFlags:
+		case topology.KubeletFlags:
 			flag = it.Attributes.Get("args").Get("container-runtime-endpoint").AsString()
 		case kubelet.InstanceConfig:
 			instance = it.Attributes.Get("containerRuntimeEndpoint").AsString()

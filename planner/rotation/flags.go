@@ -97,7 +97,7 @@ func (f fileFlag) item() string {
 	case f.isField():
 		return topology.KubeletConfig
 	case f.component == "kubelet":
-		return pki.KubeletFlags
+		return topology.KubeletFlags
 	}
 	return topology.Manifest(f.component)
 }

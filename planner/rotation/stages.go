@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
@@ -63,7 +64,7 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 // cluster at a place.
 func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.Fleet {
 	out := *v
-	pki.Resolve(&out)
+	resolve.Fleet(&out)
 	for i, original := range v.Clusters {
 		out.Clusters[i].Situation = original.Situation
 	}

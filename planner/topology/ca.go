@@ -112,3 +112,12 @@ func FormerCAs(r *state.Report, cas []string) []string {
 	}
 	return nil
 }
+
+// ChainSerials returns the serials of the certificates behind the first.
+func ChainSerials(certs []*x509.Certificate) []string {
+	var out []string
+	for _, c := range certs[1:] {
+		out = append(out, state.CertificateInfoOf(c).Serial)
+	}
+	return out
+}

@@ -53,6 +53,7 @@ const FlannelState = "/run/flannel"
 const (
 	KubeletUnit   = "kubelet.service"
 	KubeletConfig = "/var/lib/kubelet/config.yaml"
+	KubeletFlags  = "/var/lib/kubelet/kubeadm-flags.env"
 )
 
 func NextBase(base string) string { return base + "-next" }

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -149,7 +149,7 @@ func at(v *topology.Fleet, place int, version skew.Release) *topology.Fleet {
 	cfg.Clusters[place] = &c
 	out := *v
 	out.Config = &cfg
-	pki.Resolve(&out)
+	resolve.Fleet(&out)
 	for i, original := range v.Clusters {
 		out.Clusters[i].Situation = original.Situation
 	}
@@ -280,7 +280,7 @@ func Variant(v *topology.Fleet) *topology.Fleet {
 	}
 	t := *v
 	t.Config = cfg
-	pki.Resolve(&t)
+	resolve.Fleet(&t)
 	for i, c := range v.Clusters {
 		t.Clusters[i].Situation = c.Situation
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -80,10 +81,10 @@ func keptIn(i config.Ignored) string {
 	case i.Path[0] == "kubelet" && i.Path[1] == "config":
 		return topology.KubeletConfig
 	case i.Path[0] == "kubelet":
-		return pki.KubeletFlags
+		return topology.KubeletFlags
 	}
-	components := pki.ComponentArgs(&config.Cluster{})
-	return topology.Manifest(components[slices.IndexFunc(components, func(p pki.Component) bool { return p.Block == i.Path[0] })].Component)
+	components := resolve.ComponentArgs(&config.Cluster{})
+	return topology.Manifest(components[slices.IndexFunc(components, func(p resolve.Component) bool { return p.Block == i.Path[0] })].Component)
 }
 
 // clusterNewly returns the errors of a version in what is kept that are none in the version it runs
@@ -123,7 +124,7 @@ func keepArgs(n *topology.Node, c *config.Cluster) {
 	if c.Origins == nil {
 		c.Origins = config.Origins{}
 	}
-	for _, p := range pki.ComponentArgs(c) {
+	for _, p := range resolve.ComponentArgs(c) {
 		kept := (*n.Ignored)[p.Component]
 		args := slices.DeleteFunc(slices.Clone(*p.Args), func(a config.Arg) bool { _, ok := kept[a.Name]; return ok })
 		for _, name := range slices.Sorted(maps.Keys(kept)) {

@@ -21,7 +21,7 @@ var KubeletStart = topology.Phase{
 	NodeItems: func(n *topology.Node) []state.Item {
 		instance := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, InstanceConfig, "0644", func(n *topology.Node) []byte { return kubeadm.InstanceConfig(n.Input()) })
 		configFile := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, topology.KubeletConfig, "0644", pki.KubeletConfig)
-		flags := host.FileItem(n, topology.KubeletStartPhase, state.KindEnvFile, pki.KubeletFlags, "0644", func(n *topology.Node) []byte { return kubeadm.KubeletFlags(n.Input()) })
+		flags := host.FileItem(n, topology.KubeletStartPhase, state.KindEnvFile, topology.KubeletFlags, "0644", func(n *topology.Node) []byte { return kubeadm.KubeletFlags(n.Input()) })
 		provenance.FileOrigins(n, &instance, provenance.InstancePlacings)
 		provenance.FileOrigins(n, &flags, provenance.KubeletFlagPlacings)
 		provenance.KubeletOrigins(n, &configFile)

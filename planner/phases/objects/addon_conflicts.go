@@ -7,7 +7,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -88,9 +87,9 @@ func insteadOf(o kubeadm.Object) string {
 		return `What can be set is in dns { … }, and a patch with target = "corednsdeployment" changes the Deployment. To bring all of CoreDNS yourself write dns { enabled = false }.`
 	case o.Phase == topology.AddonPhase:
 		return `What can be set is in kube_proxy { config = { … } } and proxy_env, and from Kubernetes 1.37 a patch with target = "kubeproxydaemonset" changes the DaemonSet. To bring all of kube-proxy yourself write kube_proxy { enabled = false }.`
-	case o.Ref == pki.SystemConfig("kubelet-config"):
+	case o.Ref == provenance.SystemConfigMap("kubelet-config"):
 		return "It is made of kubelet { config = { … } }."
-	case o.Ref == pki.SystemConfig("kubeadm-config"):
+	case o.Ref == provenance.SystemConfigMap("kubeadm-config"):
 		return "It is made of the settings of the cluster block."
 	case o.Ref == state.ClusterInfo:
 		return "Nodes join by it; where they find the API is control_plane_endpoint."

@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -85,7 +86,7 @@ func proxyMode(configured state.Value) string {
 // proxyModes returns the mode that is in the ConfigMap of kube-proxy, and the one that is
 // in it after these changes.
 func proxyModes(c *topology.Cluster, changes []planner.Change) (before, after string) {
-	before = proxyMode(pki.DocumentOf(there(c, state.KubeProxyConfig), "config.conf").Get("mode"))
+	before = proxyMode(provenance.DocumentIn(there(c, state.KubeProxyConfig), "config.conf").Get("mode"))
 	for _, ch := range changes {
 		for _, a := range ch.Attributes {
 			if a.Path == proxyModeKey && ParseRef(ch.Address.ID()) == state.KubeProxyConfig {

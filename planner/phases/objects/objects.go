@@ -81,7 +81,7 @@ func settled(c *topology.Cluster, it state.Item, o kubeadm.Object) []byte {
 	have, want := there(c, o.Ref), o.Object
 	for _, path := range it.Initial {
 		if v := have.Get(path); !v.IsNull() && !slices.Contains(it.Outdated, path) {
-			want = pki.Replaced(want, state.SplitPath(path), v)
+			want = topology.ReplaceAt(want, state.SplitPath(path), v)
 		}
 	}
 	return []byte(topology.Must(want.MarshalJSON()))
@@ -99,7 +99,7 @@ func there(c *topology.Cluster, ref state.ObjectRef) state.Value {
 // the CA; the signatures beside it are the controller manager's.
 func clusterInfoAttributes(object state.Value) state.Value {
 	return topology.Attributes("data", map[string]any{"kubeconfig": map[string]any{
-		"server": pki.DocumentOf(object, state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString(),
+		"server": provenance.DocumentIn(object, state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString(),
 	}})
 }
 

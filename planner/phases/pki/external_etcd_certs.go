@@ -88,7 +88,7 @@ func clientItems(n *topology.Node) []state.Item {
 		if certs, err := config.ParseCertificates([]byte(f.certificate)); err == nil {
 			info := state.CertificateInfoOf(certs[0])
 			it.Kind, it.Partial = state.KindCertificate, true
-			it.Attributes = topology.Attributes("common_name", info.CommonName, "serial", info.Serial, "chain", chainOf(certs), "not_after", RFC3339(info.NotAfter))
+			it.Attributes = topology.Attributes("common_name", info.CommonName, "serial", info.Serial, "chain", topology.ChainSerials(certs), "not_after", RFC3339(info.NotAfter))
 		}
 		items = append(items, it)
 	}

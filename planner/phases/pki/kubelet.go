@@ -13,8 +13,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-const KubeletFlags = "/var/lib/kubelet/kubeadm-flags.env"
-
 // WorkerCA returns the cluster's CA certificate on a worker; control planes have it from certs.
 func WorkerCA(n *topology.Node) []state.Item {
 	if n.IsControlPlane() {
