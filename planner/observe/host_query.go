@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -71,10 +72,10 @@ func query(n *topology.Node) state.Query {
 	c.Primary = n.Target
 	if n.IsControlPlane() {
 		c.Founding = true
-		addItems(&q, preflight.Desired(n))
+		addItems(&q, phases.Desired(n))
 	}
 	c.Founding = false
-	addItems(&q, preflight.Desired(n))
+	addItems(&q, phases.Desired(n))
 	host.PackagesQuery(n, &q)
 	recorded := c.Fleet.Recorded
 	if q.Preflight = !c.Fleet.RecordedNode(n.Target); !q.Preflight {

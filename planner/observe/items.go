@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
-	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -294,7 +294,7 @@ func keepDesired(it *state.Item, v state.Value) state.Value {
 
 // IsRetained reports whether an item is let go of.
 func IsRetained(a state.Address) bool {
-	for _, p := range preflight.Table() {
+	for _, p := range phases.All() {
 		if p.Name == a.Phase {
 			return p.Retains != nil && p.Retains(a.Class())
 		}

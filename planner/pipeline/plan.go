@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -219,7 +220,7 @@ func cluster(b *topology.Builder, c *topology.Cluster) {
 	if c.Install.Catalog != nil {
 		d.Limits[c.Limit(host.UploadsLimit)] = host.UploadsAtOnce
 	}
-	for _, p := range preflight.Table() {
+	for _, p := range phases.All() {
 		if p.ClusterStep != nil {
 			id := topology.StepAddress(c.Target, p.Name)
 			b.Add(id, p.ClusterStep(c, b.Work(id)), c.Needs(p))

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
-	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/reset"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -120,7 +120,7 @@ func chainReplaced(b *topology.Builder, c *topology.Cluster) {
 			continue
 		}
 		reset := topology.StepAddress(n.Target, topology.ResetPhase)
-		for _, p := range preflight.Table() {
+		for _, p := range phases.All() {
 			if p.NodeStep != nil {
 				b.After(topology.StepAddress(n.Target, p.Name), reset)
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
@@ -181,7 +181,7 @@ func nodeNames(c *topology.Cluster) []string { return host.SortedNames(c.Report.
 // without returns the items that the node does without, when it is adopted.
 func without(n *topology.Node) []string {
 	var out []string
-	for _, it := range preflight.Desired(n) {
+	for _, it := range phases.Desired(n) {
 		if _, there := observe.Observe(n.Cluster.Fleet, &it); !there && pipeline.OptionalWhenAdopted(&it) && it.Kind != state.KindMark {
 			out = append(out, pipeline.ItemName(&it))
 		}
