@@ -73,3 +73,11 @@ func flags(args []state.Arg) []string {
 	}
 	return out
 }
+
+// FlagName returns a flag's name as its component reads it: all but etcd take _ for -.
+func FlagName(component, name string) string {
+	if component == "etcd" {
+		return name
+	}
+	return strings.ReplaceAll(name, "_", "-")
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases"
@@ -42,7 +43,7 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 		return topology.Result{}, slices.Concat(diags, preflight.Preflight(v), besides(v))
 	}
 	if !v.Destroy && !v.RefreshOnly {
-		if refused := ownership.CheckImmutable(v); len(refused) > 0 {
+		if refused := immutable.Check(v); len(refused) > 0 {
 			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // the rest would refer to another cluster
 		}
 		diags = append(diags, findings(v)...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
@@ -30,7 +31,7 @@ func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics)
 		if !slices.Contains(labels, c.Label) {
 			continue
 		}
-		found := append(adoptable(c), ownership.CheckClusterImmutable(c)...)
+		found := append(adoptable(c), immutable.CheckCluster(c)...)
 		if diags = append(diags, found...); found.HasErrors() {
 			continue
 		}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drift"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
@@ -191,7 +191,7 @@ func clusterRecord(c *topology.Cluster) *state.RecordedCluster {
 	rec.PreventDestroy = pipeline.Prevents(c.Fleet, c.Target)
 	if c.Report != nil {
 		rec.Version = c.Report.Version
-		rec.Fixed = ownership.RecordedFixed(c, rec.Fixed)
+		rec.Fixed = immutable.Recorded(c, rec.Fixed)
 		if c.Report.EtcdClusterID != "" {
 			rec.EtcdClusterID = c.Report.EtcdClusterID
 		}

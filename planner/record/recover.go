@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -55,7 +56,7 @@ func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diag
 	v.RefreshOnly = true
 	r, diags := pipeline.Plan(v, header, planner.Options{})
 	if !diags.HasErrors() {
-		diags = append(diags, ownership.CheckImmutable(v)...)
+		diags = append(diags, immutable.Check(v)...)
 	}
 	return r, diags
 }

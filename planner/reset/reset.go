@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/observe"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -97,7 +97,7 @@ func closeAPI(l topology.Departure) []planner.Operation {
 	}
 	path := topology.Manifest("kube-apiserver")
 	c := l.Cluster
-	host, port := l.Address, strconv.Itoa(ownership.WantedPort(c.Cluster))
+	host, port := l.Address, strconv.Itoa(immutable.WantedPort(c.Cluster))
 	if f := l.Report.Files[path]; f.Exists {
 		// As it runs, which its file alone tells.
 		if tree, err := c.Fleet.Cache.Tree(state.KindStaticPod, f.Content); err == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/pipeline"
@@ -465,7 +466,7 @@ func (o *observer) proveServing(ctx context.Context) {
 // seat returns how the member's own API server and etcd are reached.
 func (o *observer) seat(m *member, r *state.Report) providers.Seat {
 	c := o.view.Config.Cluster(m.cluster)
-	seat := providers.Seat{API: config.JoinHostPort(m.address, ownership.APIPort(c, r))}
+	seat := providers.Seat{API: config.JoinHostPort(m.address, immutable.APIPort(c, r))}
 	if c != nil {
 		seat.Folder = c.Certificates.Dir
 	}

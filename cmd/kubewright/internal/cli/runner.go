@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -108,11 +109,11 @@ func (s *session) seat(t state.Target) (providers.Seat, error) {
 // another port has it until this run has put it back.
 func (s *session) seatOf(m *member) providers.Seat {
 	r, c := s.view.Reports[m.target], s.config.Cluster(m.cluster)
-	if ownership.APIPort(c, r) != ownership.APIPort(c, nil) {
+	if immutable.APIPort(c, r) != immutable.APIPort(c, nil) {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 		defer cancel()
 		if h, err := m.connect(ctx); err == nil {
-			if now, err := h.Observe(ctx, ownership.APIManifest()); err == nil {
+			if now, err := h.Observe(ctx, immutable.APIManifestQuery()); err == nil {
 				r = now
 			}
 		}
