@@ -222,11 +222,3 @@ func InOrder(c *topology.Cluster) []*topology.Node {
 	})
 	return out
 }
-
-func Cluster(s *topology.RotationStage) *topology.Cluster { return s.View.Clusters[s.Place] }
-
-func Step(s *topology.RotationStage, t state.Target, phase string) state.Address {
-	id := topology.StepAddress(t, phase)
-	id.Waypoint = s.Name
-	return id
-}

@@ -112,7 +112,7 @@ func mends(s *topology.RotationStage, r *topology.CARotation, n *topology.Node, 
 // issuer signs what is issued in a stage: as long as not all trust the new CA, the old one.
 func issuer(s *topology.RotationStage, r *topology.CARotation) planner.Signer {
 	if s.Name == topology.TrustBoth {
-		return pki.Signer(etcd.Cluster(s), r.Base)
+		return pki.Signer(s.Cluster(), r.Base)
 	}
 	return signer(r)
 }
@@ -120,7 +120,7 @@ func issuer(s *topology.RotationStage, r *topology.CARotation) planner.Signer {
 // revive gives a kubelet that has lost its kubeconfig another one in a stage, behind
 // the operations that bring it what it is to trust.
 func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, issuer(s, c.ClusterCA()), c.CAFile(), n.Report.Files[topology.KubeletClientCert].Exists)...)
 	return planner.Step{
 		Via: c.Primary, Impact: "gives the kubelet a kubeconfig and a certificate, since it has lost its own, and restarts it; pods keep running",
@@ -143,7 +143,7 @@ const restarted = "restarted"
 func restarting(v *topology.Fleet, place int) *topology.Waypoint {
 	w := &topology.Waypoint{Version: restarted, View: v, Place: place, Missing: planner.ReasonDrift}
 	twin := upgrade.Variant(v)
-	for j, n := range staticpod.Cluster(w).Nodes {
+	for j, n := range w.Cluster().Nodes {
 		items := lostPods(n)
 		if twin != nil {
 			sensitive.Seal(v, items, lostPods(twin.Clusters[place].Nodes[j]))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
@@ -23,7 +22,7 @@ import (
 // rotationStageCertificates returns the operations on a control plane's CA files and certificates.
 func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
-	for _, r := range etcd.Cluster(s).Rotating {
+	for _, r := range s.Cluster().Rotating {
 		if !takesPart(s, r) {
 			continue
 		}
@@ -112,7 +111,7 @@ func rotationStageDescribe(s *topology.RotationStage, n *topology.Node) string {
 	if cas := describeCAs(s, n); cas != "" {
 		out = append(out, cas)
 	}
-	if keys := etcd.Cluster(s).Keys; keys.TakesPart(s.Name) {
+	if keys := s.Cluster().Keys; keys.TakesPart(s.Name) {
 		out = append(out, keyRotationDescribe(keys, s.Name))
 	}
 	return strings.Join(out, "; ")
@@ -120,7 +119,7 @@ func rotationStageDescribe(s *topology.RotationStage, n *topology.Node) string {
 
 func describeCAs(s *topology.RotationStage, n *topology.Node) string {
 	var names []string
-	for _, r := range etcd.Cluster(s).Rotating {
+	for _, r := range s.Cluster().Rotating {
 		if takesPart(s, r) {
 			names = append(names, r.CAName)
 		}
@@ -131,7 +130,7 @@ func describeCAs(s *topology.RotationStage, n *topology.Node) string {
 	list := strings.Join(names, ", ")
 	switch s.Name {
 	case topology.TrustBoth:
-		if n.Target == etcd.Cluster(s).Rotating[0].Source && !etcd.Cluster(s).Rotating[0].Begun {
+		if n.Target == s.Cluster().Rotating[0].Source && !s.Cluster().Rotating[0].Begun {
 			return "makes a new CA beside the old one, and trusts both: " + list
 		}
 		return "brings the new CA, and trusts both: " + list
@@ -159,7 +158,7 @@ func satisfied(s *topology.RotationStage, r *topology.CARotation, cas []string) 
 // rotationStageKubeconfigs returns the operations on the kubeconfigs of a control plane's
 // administrator and controllers.
 func rotationStageKubeconfigs(s *topology.RotationStage, n *topology.Node) []planner.Operation {
-	r, ca := etcd.Cluster(s).ClusterCA(), etcd.Cluster(s).CAFile()
+	r, ca := s.Cluster().ClusterCA(), s.Cluster().CAFile()
 	if !takesPart(s, r) {
 		return nil
 	}
@@ -199,7 +198,7 @@ func takesUp(n *topology.Node, w topology.PhaseWork, phase string, t staticpod.C
 // untouched tells of a file that this rotation does not write in the stage: that
 // somebody has not read it is another matter.
 func untouched(s *topology.RotationStage, path string) bool {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	if writes(c.Keys, s.Name, path) {
 		return false
 	}
@@ -214,7 +213,7 @@ func untouched(s *topology.RotationStage, path string) bool {
 // rotationStageKubelet has a node's kubelet trust what it has to, or gives it a certificate
 // of the new CA.
 func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	r := c.ClusterCA()
 	switch {
 	case !takesPart(s, r):
@@ -252,7 +251,7 @@ func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology
 	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.Inlined(n) {
 		return planner.Step{}
 	}
-	ca := etcd.Cluster(s).CAFile()
+	ca := s.Cluster().CAFile()
 	var ops []planner.Operation
 	if !n.IsControlPlane() && r.Begun && len(n.CasIn(ca)) == 0 {
 		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
@@ -266,7 +265,7 @@ func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology
 
 // clusterInfo has nodes that join from now on trust what the others do.
 func clusterInfo(s *topology.RotationStage) planner.Step {
-	if s.Name == topology.Reissue || !takesPart(s, etcd.Cluster(s).ClusterCA()) {
+	if s.Name == topology.Reissue || !takesPart(s, s.Cluster().ClusterCA()) {
 		return planner.Step{}
 	}
 	return told(s)
@@ -274,7 +273,7 @@ func clusterInfo(s *topology.RotationStage) planner.Step {
 
 // told tells nodes that join what is in the file of the CA.
 func told(s *topology.RotationStage) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	for _, it := range objects.ObjectItems(c, topology.TokenPhase) {
 		if it.Address.ID() != state.ClusterInfo.String() {
 			continue
@@ -289,7 +288,7 @@ func told(s *topology.RotationStage) planner.Step {
 // published waits until pods of every namespace are told, and before anything is
 // issued by the new CA has those restart that are ours and call the API.
 func published(s *topology.RotationStage) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	r := c.ClusterCA()
 	if s.Name == topology.Reissue || !takesPart(s, r) {
 		return planner.Step{}
@@ -298,7 +297,7 @@ func published(s *topology.RotationStage) planner.Step {
 }
 
 func publishedTo(s *topology.RotationStage, r *topology.CARotation) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	step := planner.Step{Via: c.Primary, Impact: "waits until every namespace is told", Operations: []planner.Operation{
 		planner.Wait{For: planner.WaitRootCA, Name: c.CAFile(), Timeout: publishTime},
 	}}

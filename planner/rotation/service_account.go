@@ -178,7 +178,7 @@ func writes(r *topology.KeyRotation, stage, path string) bool {
 
 // keys returns the operations on a control plane's service account keys.
 func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
-	r := etcd.Cluster(s).Keys
+	r := s.Cluster().Keys
 	if !r.TakesPart(s.Name) {
 		return nil
 	}
@@ -186,7 +186,7 @@ func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	case topology.TrustBoth:
 		return keyRotationTrust(r, n)
 	case topology.Reissue:
-		if r.Begun && holdsKey(n, r.Base+".key", etcd.Cluster(s).Node(r.Source), pki.Next(r)+".key") {
+		if r.Begun && holdsKey(n, r.Base+".key", s.Cluster().Node(r.Source), pki.Next(r)+".key") {
 			return nil
 		}
 		return []planner.Operation{pki.BringKeys(r, planner.SecretFile{Path: r.Base + ".key", Source: pki.Next(r) + ".key"})}

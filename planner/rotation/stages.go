@@ -76,7 +76,7 @@ func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.
 func controllerManagers(s *topology.RotationStage) []state.Item {
 	twin := upgrade.Variant(s.View)
 	var out []state.Item
-	for j, n := range etcd.Cluster(s).Nodes {
+	for j, n := range s.Cluster().Nodes {
 		if !n.IsControlPlane() {
 			continue
 		}
@@ -153,7 +153,7 @@ func has(c *topology.Cluster, t state.Target) bool {
 // stage adds a stage: one control plane after the other, then all kubelets, then
 // what is kept in the cluster. It returns what the next stage waits for.
 func stage(b *topology.Builder, s *topology.RotationStage, before []state.Address) []state.Address {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	// What is to be made is made on the primary; what is there already can be brought
 	// from anywhere.
 	for _, n := range etcd.InOrder(c) {
@@ -161,11 +161,11 @@ func stage(b *topology.Builder, s *topology.RotationStage, before []state.Addres
 	}
 	var kubelets []state.Address
 	for _, n := range c.Nodes {
-		id := etcd.Step(s, n.Target, topology.KubeletStartPhase)
+		id := s.Step(n.Target, topology.KubeletStartPhase)
 		addUpdate(b, id, rotationStageKubelet(s, n), before)
 		kubelets = append(kubelets, id)
 	}
-	info, pods := etcd.Step(s, c.Target, topology.TokenPhase), etcd.Step(s, c.Target, topology.AddonPhase)
+	info, pods := s.Step(c.Target, topology.TokenPhase), s.Step(c.Target, topology.AddonPhase)
 	addUpdate(b, info, clusterInfo(s), kubelets)
 	addUpdate(b, pods, published(s), append([]state.Address{info}, kubelets...))
 	return []state.Address{pods}
@@ -182,7 +182,7 @@ func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topolo
 		}
 		return planner.Step{Operations: ops}
 	}
-	first := etcd.Step(s, n.Target, topology.CertsPhase)
+	first := s.Step(n.Target, topology.CertsPhase)
 	ready := readyBefore(s, n)
 	certificates := note(slices.Concat(ready, rotationStageCertificates(s, n), keys(s, n)))
 	certificates.Impact = rotationStageDescribe(s, n)
@@ -190,14 +190,14 @@ func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topolo
 		certificates.Via = n.Target
 	}
 	addUpdate(b, first, certificates, before)
-	confs := etcd.Step(s, n.Target, topology.KubeconfigPhase)
+	confs := s.Step(n.Target, topology.KubeconfigPhase)
 	kubeconfigs := note(rotationStageKubeconfigs(s, n))
 	kubeconfigs.Impact = describeKubeconfigs(s)
 	addUpdate(b, confs, kubeconfigs, []state.Address{first})
-	member := etcd.Step(s, n.Target, topology.EtcdPhase)
+	member := s.Step(n.Target, topology.EtcdPhase)
 	taken := staticpod.CertReload{Files: wrote, Trust: s.Name == topology.TrustBoth, Beyond: func(path string) bool { return untouched(s, path) }, Started: !lostConf(n)}
 	addUpdate(b, member, takesUp(n, topology.PhaseWork{Desired: b.Desired}, topology.EtcdPhase, taken), []state.Address{confs})
-	last := etcd.Step(s, n.Target, topology.ControlPlanePhase)
+	last := s.Step(n.Target, topology.ControlPlanePhase)
 	w := topology.PhaseWork{Changes: b.Changes[last], Desired: b.Desired}
 	addUpdate(b, last, takesUp(n, w, topology.ControlPlanePhase, taken), []state.Address{member})
 	return []state.Address{last}
@@ -205,7 +205,7 @@ func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topolo
 
 // readyBefore are waits for what has to be Ready before the first CA is made.
 func readyBefore(s *topology.RotationStage, n *topology.Node) []planner.Operation {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	if s.Name != topology.TrustBoth || n.Target != c.Primary {
 		return nil
 	}

@@ -54,6 +54,31 @@ type Waypoint struct {
 	Missing string
 }
 
+// Cluster returns the cluster as it is configured there.
+func (w *Waypoint) Cluster() *Cluster { return w.View.Clusters[w.Place] }
+
+// Step returns the address of a phase on a target there.
+func (w *Waypoint) Step(t state.Target, phase string) state.Address {
+	id := StepAddress(t, phase)
+	id.Waypoint = w.Version
+	return id
+}
+
+// Proved returns the steps after which a control plane has the waypoint's version, and one
+// that failed before is proved to run.
+func (w *Waypoint) Proved(n *Node) []state.Address {
+	return []state.Address{w.Step(n.Target, EtcdPhase), w.Step(n.Target, ControlPlanePhase), w.Step(n.Target, WaitControlPlanePhase)}
+}
+
+// AllProved returns the steps after which all control planes have it.
+func (w *Waypoint) AllProved() []state.Address {
+	var out []state.Address
+	for _, n := range w.Cluster().ControlPlanes() {
+		out = append(out, w.Proved(n)...)
+	}
+	return out
+}
+
 // Batch is workers that take their turns in an upgrade, so many at once. The
 // next batch begins when all of them are well, and after the pause.
 type Batch struct {

@@ -160,7 +160,7 @@ func at(v *topology.Fleet, place int, version skew.Release) *topology.Fleet {
 // choose finds out what is wanted at the waypoint.
 func choose(w *topology.Waypoint) {
 	twin := Variant(w.View)
-	for j, n := range staticpod.Cluster(w).Nodes {
+	for j, n := range w.Cluster().Nodes {
 		if !n.IsControlPlane() || !n.Upgrades() {
 			continue
 		}
@@ -228,16 +228,16 @@ var waypointPhases = []topology.Phase{host.Images, staticpod.Etcd, staticpod.Con
 // a time, behind all of the waypoint before.
 func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, before []state.Address) {
 	previous := before
-	for _, n := range staticpod.Cluster(w).InTurn() {
+	for _, n := range w.Cluster().InTurn() {
 		for _, p := range waypointPhases {
-			id := staticpod.Step(w, n.Target, p.Name)
+			id := w.Step(n.Target, p.Name)
 			needs := []state.Address{topology.StepAddress(n.Target, topology.PreparePhase)}
 			if p.Name != topology.ImagesPhase {
 				needs = slices.Concat(previous, staticpod.ImagesOf(c, n.Target))
 				b.Draft.Turns[id] = allImages(c)
 			}
 			if p.Name == topology.ControlPlanePhase {
-				needs = append(needs, staticpod.Step(w, n.Target, topology.EtcdPhase))
+				needs = append(needs, w.Step(n.Target, topology.EtcdPhase))
 			}
 			var s planner.Step
 			if changes := workAt(b, w, n, p.Name); !changes.Empty() {
@@ -245,18 +245,18 @@ func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, be
 			}
 			b.Add(id, s, needs)
 		}
-		if proof := staticpod.Step(w, n.Target, topology.WaitControlPlanePhase); n.Fails() && w == c.Up.Way[0] {
-			b.Add(proof, staticpod.ProofStep(n, workAt(b, w, n, topology.WaitControlPlanePhase)), staticpod.Done(w, n)[:2])
+		if proof := w.Step(n.Target, topology.WaitControlPlanePhase); n.Fails() && w == c.Up.Way[0] {
+			b.Add(proof, staticpod.ProofStep(n, workAt(b, w, n, topology.WaitControlPlanePhase)), w.Proved(n)[:2])
 		}
-		previous = staticpod.Done(w, n)
+		previous = w.Proved(n)
 	}
 }
 
 // workAt returns what a phase has to do on a node at a waypoint.
 func workAt(b *topology.Builder, w *topology.Waypoint, n *topology.Node, phase string) topology.PhaseWork {
 	return topology.PhaseWork{
-		Changes: b.Changes[staticpod.Step(w, n.Target, phase)], Desired: b.Desired,
-		Peer: func(other string) []planner.Change { return b.Changes[staticpod.Step(w, n.Target, other)] },
+		Changes: b.Changes[w.Step(n.Target, phase)], Desired: b.Desired,
+		Peer: func(other string) []planner.Change { return b.Changes[w.Step(n.Target, other)] },
 	}
 }
 

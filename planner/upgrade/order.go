@@ -98,7 +98,7 @@ func OrderUpgrade(b *topology.Builder, c *topology.Cluster) {
 	before := staticpod.BeforeRisk(c)
 	for _, w := range c.Up.Way {
 		waypoint(b, c, w, before)
-		before = staticpod.DoneAll(w)
+		before = w.AllProved()
 	}
 }
 
@@ -145,7 +145,7 @@ func Risky(b *topology.Builder, c *topology.Cluster) []state.Address {
 	replaced := c.Up != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return etcd.ReplacesEtcd(b, n) })
 	if c.Up != nil {
 		for _, w := range c.Up.Way {
-			out = append(out, staticpod.DoneAll(w)...)
+			out = append(out, w.AllProved()...)
 		}
 	}
 	for _, n := range c.ControlPlanes() {

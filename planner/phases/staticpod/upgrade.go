@@ -179,34 +179,11 @@ func Before(nodes []*topology.Node, n *topology.Node, places int) *topology.Node
 	return nil
 }
 
-func Cluster(w *topology.Waypoint) *topology.Cluster { return w.View.Clusters[w.Place] }
-
-func Step(w *topology.Waypoint, t state.Target, phase string) state.Address {
-	id := topology.StepAddress(t, phase)
-	id.Waypoint = w.Version
-	return id
-}
-
-// Done returns the steps after which a control plane has the waypoint's version, and one that failed
-// before is proved to run.
-func Done(w *topology.Waypoint, n *topology.Node) []state.Address {
-	return []state.Address{Step(w, n.Target, topology.EtcdPhase), Step(w, n.Target, topology.ControlPlanePhase), Step(w, n.Target, topology.WaitControlPlanePhase)}
-}
-
-// DoneAll returns the steps after which all control planes have it.
-func DoneAll(w *topology.Waypoint) []state.Address {
-	var out []state.Address
-	for _, n := range Cluster(w).ControlPlanes() {
-		out = append(out, Done(w, n)...)
-	}
-	return out
-}
-
 // ImagesOf returns the steps that bring images to one host.
 func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
 	out := []state.Address{topology.StepAddress(t, topology.ImagesPhase)}
 	for _, w := range c.Up.Way {
-		out = append(out, Step(w, t, topology.ImagesPhase))
+		out = append(out, w.Step(t, topology.ImagesPhase))
 	}
 	return out
 }
@@ -216,5 +193,5 @@ func afterWaypoints(c *topology.Cluster) []state.Address {
 	if len(c.Up.Way) == 0 {
 		return nil
 	}
-	return DoneAll(c.Up.Way[len(c.Up.Way)-1])
+	return c.Up.Way[len(c.Up.Way)-1].AllProved()
 }
