@@ -28,7 +28,7 @@ func Alarms(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			continue
 		}
 		d := diag.Warningf(Alarmed, "Cluster %q: %s", c.Label, text)
-		if slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return drain.Concerns(v, c, s.Target) }) {
+		if slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return drain.TargetOfCluster(v, c, s.Target) }) {
 			d = diag.Errorf(Alarmed, "Cluster %q: %s\n\nUntil then nothing is changed: what this plan would do needs an etcd that takes writes.", c.Label, text)
 		}
 		diags = append(diags, d.At(c.Source))
@@ -43,7 +43,7 @@ func LostUnknownVoters(v *topology.Fleet) diag.Diagnostics {
 	for _, c := range v.Clusters {
 		voters := c.VotersAt(topology.AnyWindow)
 		for _, m := range voters {
-			if v.Destroy || m.Healthy || Known(c, m) || records(v, m) {
+			if v.Destroy || m.Healthy || IsKnownMember(c, m) || records(v, m) {
 				continue
 			}
 			diags.Append(diag.Warningf("Etcd counts on a member that nobody knows", "Member %s (%s, %s) of the etcd of cluster %q does not answer, and is on no control plane of the configuration or the state. "+

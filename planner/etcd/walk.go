@@ -141,8 +141,8 @@ func DescribeChanges(c *topology.Cluster, acts []quorum.Act) string {
 	return strings.Join(out, ", ")
 }
 
-// Walked returns the sentence about acts: how many members there are after each.
-func Walked(c *topology.Cluster, acts []quorum.Act) string {
+// DescribeWalk returns the sentence about acts: how many members there are after each.
+func DescribeWalk(c *topology.Cluster, acts []quorum.Act) string {
 	sizes, err := quorum.Walk(c.Seen.Members, acts)
 	if err != nil || len(sizes) != len(acts) {
 		return "membership changes: " + DescribeChanges(c, acts) + "."
@@ -158,10 +158,10 @@ func Walked(c *topology.Cluster, acts []quorum.Act) string {
 	return out + "; held at every step."
 }
 
-// Sequence has the acts come one after another as they were walked through: who
+// OrderMembershipChanges has the acts come one after another as they were walked through: who
 // leaves waits until all before have come and gone, and who comes after a leave
 // for that leave. Pods find new workers before old ones are drained.
-func Sequence(b *topology.Builder, c *topology.Cluster) {
+func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 	acts := MembershipChanges(c)
 	for i, a := range acts {
 		for _, before := range acts[:i] {
@@ -214,8 +214,8 @@ func boolOrder(b bool) int {
 	return 0
 }
 
-// InOrder returns the control planes, the primary first.
-func InOrder(c *topology.Cluster) []*topology.Node {
+// PrimaryFirst returns the control planes, the primary first.
+func PrimaryFirst(c *topology.Cluster) []*topology.Node {
 	out := slices.Clone(c.ControlPlanes())
 	slices.SortStableFunc(out, func(a, b *topology.Node) int {
 		return boolOrder(b.Target == c.Primary) - boolOrder(a.Target == c.Primary)

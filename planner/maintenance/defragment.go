@@ -72,7 +72,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	}
 	p, err := planner.Assemble(header, nil, nil, d, planner.Options{SkipPhases: options.SkipPhases})
 	if err != nil {
-		return topology.Result{}, append(diags, pipeline.Unsound(err))
+		return topology.Result{}, append(diags, pipeline.UnsoundPlan(err))
 	}
 	for i := range p.Steps {
 		if n := c.Node(p.Steps[i].Target); n != nil {
@@ -107,7 +107,7 @@ func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnosti
 	case c.Etcd.External != nil:
 		return nil, RefuseExternalEtcd(c.Cluster)
 	case c.Report == nil || len(c.Report.Members) == 0:
-		why := OrUnknown(v.ClusterErrors[label])
+		why := ReasonOrUnknown(v.ClusterErrors[label])
 		if c.Report != nil {
 			why = etcd.EtcdUnobserved(c)
 		}

@@ -76,10 +76,10 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	}
 	pipeline.Describe(v, b.draft.Resources)
 	b.draft.Quorum = []string{restoredMembers(len(planes))}
-	header.ForgetUnreachable = pipeline.Printed(v.ForgetUnreachable)
+	header.ForgetUnreachable = pipeline.Strings(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})
 	if err != nil {
-		return topology.Result{}, append(diags, pipeline.Unsound(err))
+		return topology.Result{}, append(diags, pipeline.UnsoundPlan(err))
 	}
 	return topology.Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
 }
@@ -286,7 +286,8 @@ func (b *restore) file(n *topology.Node, phase, component string) planner.Operat
 	return host.WriteFile(b.desired.Find(topology.ItemAddress(n.Target, phase, "file", topology.Manifest(component))))
 }
 
-func OrUnknown(reason string) string {
+// ReasonOrUnknown returns why the API does not answer, or what is usually missing.
+func ReasonOrUnknown(reason string) string {
 	if reason == "" {
 		return "no control plane has an administrator's kubeconfig (" + topology.AdminConf + ")"
 	}

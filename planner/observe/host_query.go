@@ -39,7 +39,7 @@ func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Q
 			addItems(&q, topology.RecordedItems(recorded, t))
 			identityQuery(v.DepartureOf(t), &q)
 			q.Programs = n.Programs
-			out[t] = Normal(q)
+			out[t] = NormalQuery(q)
 		}
 	}
 	return out
@@ -88,7 +88,7 @@ func query(n *topology.Node) state.Query {
 		addItems(&q, topology.RecordedItems(recorded, n.Target))
 	}
 	pki.CertificatesQuery(n, &q)
-	return Normal(q)
+	return NormalQuery(q)
 }
 
 // preflightQuery adds what only the checks of a host that joins, or joins as a control
@@ -184,7 +184,8 @@ var rank = map[state.Read]int{
 	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6,
 }
 
-func Normal(q state.Query) state.Query {
+// NormalQuery returns the query with each thing in it once, in order.
+func NormalQuery(q state.Query) state.Query {
 	want := map[string]state.Read{}
 	for _, f := range q.Files {
 		if r, ok := want[f.Path]; !ok || rank[f.Read] > rank[r] {

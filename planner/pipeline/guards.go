@@ -25,7 +25,7 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 	var diags diag.Diagnostics
 	said := map[string]bool{}
 	for _, c := range v.Clusters {
-		diags = append(diags, objects.GivenTwice(c)...)
+		diags = append(diags, objects.RefuseAddonConflicts(c)...)
 		checked := map[config.Role]bool{}
 		for _, n := range c.Nodes {
 			// Nodes that have nothing of their own fit, or do not, as one.
@@ -48,7 +48,7 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 // unchangeable refuses what cannot be done with the clusters as they are seen.
 func unchangeable(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
-	twin := upgrade.Variant(v)
+	twin := upgrade.WithTwinSecrets(v)
 	for i, c := range v.Clusters {
 		if twin != nil {
 			diags = append(diags, steering(c, twin.Clusters[i])...)

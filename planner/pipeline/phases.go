@@ -35,7 +35,7 @@ func Desired(v *topology.Fleet) *state.Snapshot {
 	if v.Destroy {
 		return out
 	}
-	twin := upgrade.Variant(v)
+	twin := upgrade.WithTwinSecrets(v)
 	for i, c := range v.Clusters {
 		for j, n := range c.Nodes {
 			if n.Report == nil {

@@ -31,7 +31,7 @@ func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 			sentence = c.Target.String() + ": " + sentence
 		}
 		memberships = append(memberships, sentence)
-		if c.Up != nil && !upgrade.Lowers(c) {
+		if c.Up != nil && !upgrade.LowersKubelets(c) {
 			upgrades = append(upgrades, upgradePart(c, out))
 		}
 	}
@@ -49,13 +49,13 @@ func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Addr
 	case c.Founding:
 		return foundedMembers(c, out)
 	case len(acts) > 0 && c.Seen != nil && len(c.Seen.Members) > 0:
-		return etcd.Walked(c, acts)
+		return etcd.DescribeWalk(c, acts)
 	}
 	if silent := silentDepartures(c); silent > 0 {
 		all := planes + silent
 		return fmt.Sprintf("%d members throughout, %d of which could not be looked at; quorum is %d.", all, silent, all/2+1)
 	}
-	return staticpod.Throughout(c, steps)
+	return staticpod.SteadyMembership(c, steps)
 }
 
 // foundedMembers is quorum of a cluster that is founded.

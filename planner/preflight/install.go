@@ -102,7 +102,7 @@ func broughtRuntime(n *topology.Node) []finding {
 			remedy: "take containerd out of the artifacts, or the other runtime off the host",
 		})
 	}
-	if present, asked := n.Report.Commands["runc"]; !host.Brings(n, config.ArtifactRunc) && asked && !present {
+	if present, asked := n.Report.Commands["runc"]; !host.HasArtifact(n, config.ArtifactRunc) && asked && !present {
 		out = append(out, finding{text: "there is no runc, neither on the host nor among the artifacts", remedy: "install runc" + orPut(n, "runc."+n.Facts().Arch)})
 	}
 	return out

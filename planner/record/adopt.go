@@ -110,7 +110,7 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if c.Report == nil {
 		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
-			c.Label, maintenance.OrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
+			c.Label, maintenance.ReasonOrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
 	}
 	cas, refused := map[string][]string{}, refusals{}
 	for _, n := range c.Nodes {

@@ -21,7 +21,7 @@ func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Tar
 			for _, f := range pki.CertificateFiles(n) {
 				q.Files = append(q.Files, state.FileQuery{Path: f.Path, Read: f.Read})
 			}
-			out[n.Target] = observe.Normal(q)
+			out[n.Target] = observe.NormalQuery(q)
 		}
 	}
 	return out

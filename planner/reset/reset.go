@@ -27,9 +27,9 @@ import (
 // recorded ones, and those of the configuration in case that an apply was cut
 // short. What else lies beside them is the user's.
 func departurePKI(l topology.Departure) []string {
-	out := pki.Files(topology.RecordedItems(l.Recorded, l.Target))
+	out := pki.KeyMaterialFiles(topology.RecordedItems(l.Recorded, l.Target))
 	if l.Cluster != nil && l.Cluster.Node(l.Target) != nil {
-		out = append(out, pki.Paths(l.Cluster.Node(l.Target))...)
+		out = append(out, pki.KeyMaterialPaths(l.Cluster.Node(l.Target))...)
 	}
 	if l.Cluster != nil && l.Report != nil {
 		// What a rotation left that was cut short.
@@ -124,10 +124,10 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 		planner.Unmount{Below: "/var/lib/kubelet", Flags: reset(l).UnmountFlags},
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns"}},
 	}
-	for _, p := range Paths(l) {
+	for _, p := range RemovedPaths(l) {
 		// No host lets a folder at its root be removed.
 		emptied := (preflight.ContentsGo[p] || p == etcdFolder(l)) && (before[host.BeforeFolder+p] != "" || state.AtRoot(p))
-		ops = append(append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}), host.PutBack(before, p)...)
+		ops = append(append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}), host.RestoreFolder(before, p)...)
 	}
 	ops = append(ops, networkOperations(l, before)...)
 	if !l.Replaced {
@@ -135,7 +135,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	}
 	// The modes of folders that were there before were ours meanwhile.
 	for _, dir := range pki.FoldersOf(departurePKI(l)) {
-		ops = append(ops, host.PutBack(before, dir)...)
+		ops = append(ops, host.RestoreFolder(before, dir)...)
 	}
 	if l.Replaced {
 		return append(ops, planner.Mark{Marks: *l.KeptMarks()})
@@ -203,8 +203,8 @@ func etcdFolder(l topology.Departure) string {
 	return ""
 }
 
-// Paths returns what goes: the files that we own, in the folders of Kubernetes and beside.
-func Paths(l topology.Departure) []string {
+// RemovedPaths returns what goes: the files that we own, in the folders of Kubernetes and beside.
+func RemovedPaths(l topology.Departure) []string {
 	set := map[string]bool{}
 	for _, p := range []string{topology.AdminConf, pki.SuperAdminConf, topology.KubeletConf, topology.BootstrapConf, pki.ControllerConf, pki.SchedulerConf, host.LogindFile} {
 		set[p] = true

@@ -31,7 +31,7 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 	if v.RefreshOnly || !slices.ContainsFunc(v.Clusters, beginsRotation) {
 		return nil
 	}
-	changes := drift.Unignored(v, diff.Changes(desired, observed, v.RecordedItems))
+	changes := drift.DropIgnored(v, diff.Changes(desired, observed, v.RecordedItems))
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if !beginsRotation(c) {
@@ -142,7 +142,7 @@ const restarted = "restarted"
 // manager comes back in the first stage that tells it with what to sign.
 func restarting(v *topology.Fleet, place int) *topology.Waypoint {
 	w := &topology.Waypoint{Version: restarted, View: v, Place: place, Missing: planner.ReasonDrift}
-	twin := upgrade.Variant(v)
+	twin := upgrade.WithTwinSecrets(v)
 	for j, n := range w.Cluster().Nodes {
 		items := lostPods(n)
 		if twin != nil {
@@ -169,13 +169,13 @@ func lostPods(n *topology.Node) []state.Item {
 // one control plane after the other.
 func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	var done []state.Address
-	for _, n := range etcd.InOrder(c) {
+	for _, n := range etcd.PrimaryFirst(c) {
 		id := topology.StepAddress(n.Target, topology.CertsPhase)
 		id.Waypoint = restarted
 		addUpdate(b, id, planner.Step{Operations: issueLost(n), Impact: "issues certificates that were lost, before the rotation goes on"}, nil)
 		done = append(done, id)
 	}
-	for _, n := range etcd.InOrder(c) {
+	for _, n := range etcd.PrimaryFirst(c) {
 		member, plane := topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ControlPlanePhase)
 		member.Waypoint, plane.Waypoint = restarted, restarted
 		for _, id := range []state.Address{member, plane} {
@@ -195,12 +195,12 @@ func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	return done
 }
 
-// DropsMended drops from what fails the components that do not run before a rotation goes
+// DropMended drops from what fails the components that do not run before a rotation goes
 // on, so that a proof ahead of its stages would never come. A controller manager does not
 // start beside a file of both CAs before a stage tells it with what to sign. In one that has
 // begun, what has not read its files is restarted by a stage, or behind the last; and who
 // shows or holds what is not valid any more is trusted when a stage has issued another.
-func DropsMended(c *topology.Cluster, changes []planner.Change) {
+func DropMended(c *topology.Cluster, changes []planner.Change) {
 	if len(c.Stages) == 0 {
 		return
 	}
@@ -224,7 +224,7 @@ func toldToSign(c *topology.Cluster, n *topology.Node, changes []planner.Change)
 // unreadBy reports whether a component has not read a file as it is now.
 func unreadBy(n *topology.Node, component string) bool {
 	return slices.ContainsFunc(staticpod.ReadersOf(n, ""), func(r topology.CertConsumer) bool {
-		return r.Component == component && slices.ContainsFunc(staticpod.Files(r, n), func(path string) bool { return n.Report.Outdated(component, path) })
+		return r.Component == component && slices.ContainsFunc(staticpod.FilesRead(r, n), func(path string) bool { return n.Report.Outdated(component, path) })
 	})
 }
 

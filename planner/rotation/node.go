@@ -41,8 +41,8 @@ func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []pl
 // cARotationTrust makes the new CA, or brings it, and puts it behind the old one.
 func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	crt, next := r.Base+".crt", r.NextBase()+".crt"
-	bundle := n.CasIn(crt)
-	present := r.Begun && slices.Contains(n.CasIn(next), r.New) && n.Report.Files[r.NextBase()+".key"].Exists
+	bundle := n.CADigestsIn(crt)
+	present := r.Begun && slices.Contains(n.CADigestsIn(next), r.New) && n.Report.Files[r.NextBase()+".key"].Exists
 	if present && slices.Contains(bundle, r.Old) && slices.Contains(bundle, r.New) && n.Report.Files[r.OldFile()].Exists {
 		return nil
 	}
@@ -59,7 +59,7 @@ func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operati
 	default:
 		ops = append(ops, bringNext(r))
 	}
-	if !r.Begun || len(bundle) > 0 || !slices.Equal(n.CasIn(r.OldFile()), []string{r.Old}) { // else only ca.crt was lost
+	if !r.Begun || len(bundle) > 0 || !slices.Equal(n.CADigestsIn(r.OldFile()), []string{r.Old}) { // else only ca.crt was lost
 		ops = append(ops, planner.BundleTrust{To: r.OldFile(), Of: []string{crt}})
 	}
 	return append(ops,
@@ -69,7 +69,7 @@ func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operati
 // reissue has the new CA sign what the old one has signed.
 func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
-	if r.Begun && len(n.CasIn(r.Base+".crt")) == 0 { // lost since all trust both
+	if r.Begun && len(n.CADigestsIn(r.Base+".crt")) == 0 { // lost since all trust both
 		ops = append(ops, cARotationTrust(r, n)...)
 	}
 	for _, leaf := range leavesOf(r, n) {
@@ -85,11 +85,11 @@ func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
 
 // drop puts the new CA in the old one's place.
 func drop(r *topology.CARotation, n *topology.Node) []planner.Operation {
-	if r.Begun && slices.Equal(n.CasIn(r.Base+".crt"), []string{r.New}) {
+	if r.Begun && slices.Equal(n.CADigestsIn(r.Base+".crt"), []string{r.New}) {
 		return nil
 	}
 	var ops []planner.Operation
-	if next := r.NextBase(); r.Begun && n.Target != r.Source && (len(n.CasIn(next+".crt")) == 0 || !n.Report.Files[next+".key"].Exists) {
+	if next := r.NextBase(); r.Begun && n.Target != r.Source && (len(n.CADigestsIn(next+".crt")) == 0 || !n.Report.Files[next+".key"].Exists) {
 		ops = append(ops, bringNext(r))
 	}
 	return append(ops,
@@ -174,7 +174,7 @@ func rotationStageKubeconfigs(s *topology.RotationStage, n *topology.Node) []pla
 			op := pki.WriteKubeconfig(n, k, planner.Change{Action: planner.Update}).(planner.WriteKubeconfig)
 			op.CA, op.Trust = issuer(s, r), ca
 			ops = append(ops, op)
-		case s.Name != topology.Reissue && satisfied(s, r, n.CasIn(k.Path)):
+		case s.Name != topology.Reissue && satisfied(s, r, n.CADigestsIn(k.Path)):
 		case s.Name != topology.Reissue:
 			ops = append(ops, planner.SetKubeconfig{Path: k.Path, Trust: ca})
 		case !r.Begun || f.Kubeconfig == nil || f.Kubeconfig.Client == nil || f.Kubeconfig.Client.IssuerKeyDigest != r.New:
@@ -223,7 +223,7 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	}
 	ca := c.CAFile()
 	var ops []planner.Operation
-	if !n.IsControlPlane() && !satisfied(s, r, n.CasIn(ca)) {
+	if !n.IsControlPlane() && !satisfied(s, r, n.CADigestsIn(ca)) {
 		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
 		if s.Name == topology.DropOld {
 			ops = append(ops, host.MarkCA(n, r.Old))
@@ -232,7 +232,7 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	if mends(s, r, n, topology.KubeletConf) {
 		return revive(s, n, ops)
 	}
-	if len(ops) == 0 && satisfied(s, r, n.CasIn(topology.KubeletConf)) && !n.Report.Outdated(observe.KubeletProcess.Name, topology.KubeletConf) {
+	if len(ops) == 0 && satisfied(s, r, n.CADigestsIn(topology.KubeletConf)) && !n.Report.Outdated(observe.KubeletProcess.Name, topology.KubeletConf) {
 		return planner.Step{}
 	}
 	step := planner.Step{Operations: append(ops, planner.SetKubeconfig{Path: topology.KubeletConf, Trust: ca})}
@@ -248,12 +248,12 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 // its kubeconfig: it takes that over and goes on from there, as when its own has ended.
 func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology.CARotation) planner.Step {
 	own := n.Report.Files[topology.KubeletClientCert].Certificates
-	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.Inlined(n) {
+	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.HasInlinedCertificate(n) {
 		return planner.Step{}
 	}
 	ca := s.Cluster().CAFile()
 	var ops []planner.Operation
-	if !n.IsControlPlane() && r.Begun && len(n.CasIn(ca)) == 0 {
+	if !n.IsControlPlane() && r.Begun && len(n.CADigestsIn(ca)) == 0 {
 		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
 	}
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, signer(r), ca, true)...)

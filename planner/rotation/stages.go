@@ -37,10 +37,10 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 		}
 		seen := &state.Snapshot{}
 		pass := func(w *topology.Waypoint) {
-			changed, desired := upgrade.Changes(w, seen)
+			changed, desired := upgrade.WaypointChanges(w, seen)
 			changes, items = append(changes, changed...), append(items, w.Items...)
 			seen = desired
-			upgrade.Overlay(observed, desired)
+			upgrade.OverlayAttributes(observed, desired)
 			for _, it := range desired.Items {
 				if observed.Find(it.Address) == nil { // it was lost, and is there again from here on
 					observed.Items = append(observed.Items, it)
@@ -74,7 +74,7 @@ func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.
 
 // controllerManagers returns the manifests of the stage, sealed.
 func controllerManagers(s *topology.RotationStage) []state.Item {
-	twin := upgrade.Variant(s.View)
+	twin := upgrade.WithTwinSecrets(s.View)
 	var out []state.Item
 	for j, n := range s.Cluster().Nodes {
 		if !n.IsControlPlane() {
@@ -95,9 +95,9 @@ func controllerManager(n *topology.Node) []state.Item {
 	})
 }
 
-// Rotate adds the stages of a cluster's rotations to the draft, and has all else
+// AddStages adds the stages of a cluster's rotations to the draft, and has all else
 // wait for their end.
-func Rotate(b *topology.Builder, c *topology.Cluster) {
+func AddStages(b *topology.Builder, c *topology.Cluster) {
 	replaceAtOnce(b, c)
 	if !c.Rotates() || len(c.Stages) == 0 {
 		endRotation(b, c, nil)
@@ -133,7 +133,7 @@ func Rotate(b *topology.Builder, c *topology.Cluster) {
 // something else than the stages bring get it behind them, and their proof with it.
 func provenBefore(b *topology.Builder, c *topology.Cluster, others map[state.Address]bool, back []state.Address) []state.Address {
 	var out []state.Address
-	for _, n := range staticpod.Failing(c) {
+	for _, n := range staticpod.FailingControlPlanes(c) {
 		id := topology.StepAddress(n.Target, topology.WaitControlPlanePhase)
 		if lostConf(n) || len(b.Changes[topology.StepAddress(n.Target, topology.EtcdPhase)])+len(b.Changes[topology.StepAddress(n.Target, topology.ControlPlanePhase)])+len(b.Changes[topology.StepAddress(n.Target, topology.KubeletStartPhase)]) > 0 {
 			continue
@@ -156,7 +156,7 @@ func stage(b *topology.Builder, s *topology.RotationStage, before []state.Addres
 	c := s.Cluster()
 	// What is to be made is made on the primary; what is there already can be brought
 	// from anywhere.
-	for _, n := range etcd.InOrder(c) {
+	for _, n := range etcd.PrimaryFirst(c) {
 		before = controlPlaneStage(b, s, n, before)
 	}
 	var kubelets []state.Address
@@ -254,8 +254,8 @@ func endRotations(n *topology.Node) []planner.Operation {
 		if rotating && n.Cluster.Rotates() && a.Base == n.Cluster.CABase() {
 			ops = append(ops, host.MarkCA(n, r.Old)) // from here on nothing else tells of the old one
 		}
-		next := n.CasIn(a.NextBase() + ".crt")
-		left := !rotating && a.KeyLocation == topology.Made && len(next) > 0 && slices.Equal(next, n.CasIn(a.Base+".crt"))
+		next := n.CADigestsIn(a.NextBase() + ".crt")
+		left := !rotating && a.KeyLocation == topology.Made && len(next) > 0 && slices.Equal(next, n.CADigestsIn(a.Base+".crt"))
 		for _, path := range pki.RotationPaths(a) {
 			if rotating && n.Cluster.Rotates() || left && n.Report.Files[path].Exists {
 				ops = append(ops, planner.RemovePath{Path: path})

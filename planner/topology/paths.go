@@ -28,7 +28,8 @@ const KubeadmPKI = config.DefaultCertificatesDir
 
 const Root = "root:root"
 
-func Folder(path, mode string) planner.EnsureDirectory {
+// EnsureFolder makes a folder of root's.
+func EnsureFolder(path, mode string) planner.EnsureDirectory {
 	return planner.EnsureDirectory{Path: path, Mode: mode, Owner: Root}
 }
 

@@ -93,8 +93,8 @@ func Brief(d time.Duration) string {
 	return text
 }
 
-// With returns a map with one more value.
-func With(m state.Value, name string, value any) state.Value {
+// WithAttribute returns a map with one more value.
+func WithAttribute(m state.Value, name string, value any) state.Value {
 	out := maps.Clone(m.AsMap())
 	out[name] = state.FromGo(value)
 	return state.Map(out)

@@ -131,10 +131,10 @@ func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.C
 		for _, hop := range c.Up.Hops[:len(c.Up.Hops)-1] {
 			w := &topology.Waypoint{Version: hop.String(), View: at(v, i, hop), Place: i}
 			choose(w)
-			changed, desired := Changes(w, seen)
+			changed, desired := WaypointChanges(w, seen)
 			changes, items = append(changes, changed...), append(items, w.Items...)
 			c.Up.Way, seen = append(c.Up.Way, w), desired
-			Overlay(observed, desired)
+			OverlayAttributes(observed, desired)
 		}
 	}
 	return changes, items
@@ -159,7 +159,7 @@ func at(v *topology.Fleet, place int, version skew.Release) *topology.Fleet {
 
 // choose finds out what is wanted at the waypoint.
 func choose(w *topology.Waypoint) {
-	twin := Variant(w.View)
+	twin := WithTwinSecrets(w.View)
 	for j, n := range w.Cluster().Nodes {
 		if !n.IsControlPlane() || !n.Upgrades() {
 			continue
@@ -188,13 +188,13 @@ func waypointItems(n *topology.Node) []state.Item {
 	return pods
 }
 
-// Changes returns those from what is seen to the waypoint, and what is to be seen
+// WaypointChanges returns those from what is seen to the waypoint, and what is to be seen
 // then. Items that change are kept, under the waypoint's address.
-func Changes(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
+func WaypointChanges(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
 	desired := &state.Snapshot{Items: w.Items}
 	desired.Sort()
 	observed := observe.Observed(w.View, desired, &state.Snapshot{})
-	Overlay(observed, seen)
+	OverlayAttributes(observed, seen)
 	changes := diff.Changes(desired, observed, &state.Snapshot{})
 	var kept []state.Item
 	for i := range changes {
@@ -212,8 +212,8 @@ func Changes(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *sta
 	return changes, desired
 }
 
-// Overlay puts what is to be there by then in place of what was observed.
-func Overlay(observed, seen *state.Snapshot) {
+// OverlayAttributes puts what is to be there by then in place of what was observed.
+func OverlayAttributes(observed, seen *state.Snapshot) {
 	for i := range observed.Items {
 		if it := seen.Find(observed.Items[i].Address); it != nil {
 			observed.Items[i].Attributes = it.Attributes
@@ -272,8 +272,8 @@ func allImages(c *topology.Cluster) []state.Address {
 	return out
 }
 
-// Variant returns the view with the other secrets; nil when there are none.
-func Variant(v *topology.Fleet) *topology.Fleet {
+// WithTwinSecrets returns the view with the other secrets; nil when there are none.
+func WithTwinSecrets(v *topology.Fleet) *topology.Fleet {
 	cfg := v.Config.Twin()
 	if cfg == nil {
 		return nil

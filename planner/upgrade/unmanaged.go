@@ -78,5 +78,5 @@ func oldMembers(c *topology.Cluster) []string {
 
 // ours reports whether a member of etcd is known, or has the name of a control plane that is.
 func ours(c *topology.Cluster, m state.EtcdMember) bool {
-	return etcd.Known(c, m) || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.NodeName == m.Name })
+	return etcd.IsKnownMember(c, m) || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.NodeName == m.Name })
 }

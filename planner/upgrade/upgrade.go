@@ -49,7 +49,7 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	held := false
 	for _, n := range c.Nodes {
 		for _, component := range topology.ControlPlaneVersions {
-			r, known := staticpod.Planned(n, component)
+			r, known := staticpod.ManifestVersion(n, component)
 			if !known {
 				continue
 			}
@@ -89,7 +89,7 @@ func apiServers(c *topology.Cluster) []skew.Release {
 	for _, n := range c.ControlPlanes() {
 		// While one is stopped, those beside it tell what it was.
 		for _, component := range topology.ControlPlaneVersions {
-			if r, known := staticpod.Planned(n, component); known {
+			if r, known := staticpod.ManifestVersion(n, component); known {
 				out = append(out, r)
 				break
 			}
@@ -109,7 +109,7 @@ func apiServers(c *topology.Cluster) []skew.Release {
 func tells(c *topology.Cluster) bool {
 	return c.Report != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool {
 		return slices.ContainsFunc(topology.ControlPlaneVersions, func(component string) bool {
-			_, known := staticpod.Planned(n, component)
+			_, known := staticpod.ManifestVersion(n, component)
 			return known
 		})
 	})
@@ -132,7 +132,7 @@ func cutShort(c *topology.Cluster) bool {
 func halfway(n *topology.Node) bool {
 	was, remembered := skew.ParseRelease(n.Cluster.RecordedVersion())
 	return n.Stopped() || remembered && slices.ContainsFunc(topology.ControlPlaneVersions, func(component string) bool {
-		r, known := staticpod.Planned(n, component)
+		r, known := staticpod.ManifestVersion(n, component)
 		return known && r != was
 	})
 }
@@ -187,7 +187,7 @@ func unready(c *topology.Cluster) diag.Diagnostics {
 		if staticpod.AwaitsReady(n) {
 			names = append(names, n.Target.String())
 		}
-		if n.Upgrades() && c.Report != nil && staticpod.Ahead(n) {
+		if n.Upgrades() && c.Report != nil && staticpod.KubeletAheadOfAPI(n) {
 			diags = append(diags, warnAhead(n))
 		}
 	}
@@ -199,7 +199,7 @@ func unready(c *topology.Cluster) diag.Diagnostics {
 }
 
 func warnAhead(n *topology.Node) *diag.Diagnostic {
-	api, _ := staticpod.Planned(n, "kube-apiserver")
+	api, _ := staticpod.ManifestVersion(n, "kube-apiserver")
 	return diag.Warningf("Kubelet is ahead of its turn", "%s: the kubelet %s is installed and nothing is heard of the one that runs, as when the host has booted since: it may not work with the API server %s beside it. "+
 		"The upgrade does not wait for it: it comes back when that has its version. If the apply fails there, install the kubelet %s, restart it, and apply again.",
 		n.Target, n.Facts().KubeletVersion, api, api).At(pki.Place(n.Cluster, "kubernetes_version")).For(n.Target)
@@ -289,9 +289,9 @@ func behind(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// Lowers reports whether versions of kubelets change and all become older ones: those that
+// LowersKubelets reports whether versions of kubelets change and all become older ones: those that
 // somebody has installed. That is no upgrade.
-func Lowers(c *topology.Cluster) bool {
+func LowersKubelets(c *topology.Cluster) bool {
 	for t, version := range c.Up.Turns {
 		to, _ := skew.ParseRelease(version)
 		if from, ok := skew.ParseRelease(c.Node(t).RunningKubelet()); !ok || to.Compare(from) > 0 {
@@ -309,7 +309,7 @@ func UpgradeLine(c *topology.Cluster) string {
 	} else {
 		parts = append(parts, "kubelets to "+c.KubernetesVersion)
 	}
-	if len(kubelet.Turning(c, config.Worker)) > 1 {
+	if len(kubelet.KubeletsToUpgrade(c, config.Worker)) > 1 {
 		return strings.Join(append(parts, workersLine(c)), "; ")
 	}
 	return strings.Join(parts, "; ") + "."

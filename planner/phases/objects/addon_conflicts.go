@@ -23,10 +23,10 @@ func nameOf(ref state.ObjectRef) objectName {
 	return objectName{group, ref.Kind, ref.Namespace, ref.Name}
 }
 
-// GivenTwice refuses addons whose manifests have an object that phases of the cluster's
+// RefuseAddonConflicts refuses addons whose manifests have an object that phases of the cluster's
 // own keep. Both apply under one name, and what is applied under it and is not in it any
 // more goes: each would take away what the other one has set.
-func GivenTwice(c *topology.Cluster) diag.Diagnostics {
+func RefuseAddonConflicts(c *topology.Cluster) diag.Diagnostics {
 	if len(c.Addons) == 0 {
 		return nil
 	}

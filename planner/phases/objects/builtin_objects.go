@@ -86,9 +86,9 @@ type OwnObject struct {
 	goes bool
 }
 
-// UnwantedOwn returns the objects that addons have written to, that are Kubernetes' own, and
+// UnwantedBuiltin returns the objects that addons have written to, that are Kubernetes' own, and
 // that no manifest of their cluster has any more.
-func UnwantedOwn(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
+func UnwantedBuiltin(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
 	out := map[state.Address]OwnObject{}
 	if v.Destroy {
 		return out // all of it goes, with the hosts
@@ -201,8 +201,8 @@ func only(it state.Item) *state.Snapshot {
 	return out
 }
 
-// LeftThere has what is Kubernetes' own forgotten instead of deleted.
-func LeftThere(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
+// ForgetBuiltin has what is Kubernetes' own forgotten instead of deleted.
+func ForgetBuiltin(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
 	for i := range changes {
 		if _, ok := own[changes[i].Address]; ok && changes[i].Action == planner.Delete {
 			changes[i].Action = planner.Forget

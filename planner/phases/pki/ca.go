@@ -29,10 +29,10 @@ func GivenSerial(c *topology.Cluster) string {
 	return state.CertificateInfoOf(a.X509).Serial
 }
 
-// Trusting adds to the attributes of what trusts the cluster's CA by which certificate.
-func Trusting(c *topology.Cluster, attrs state.Value) state.Value {
+// WithCASerial adds to the attributes of what trusts the cluster's CA by which certificate.
+func WithCASerial(c *topology.Cluster, attrs state.Value) state.Value {
 	if serial := GivenSerial(c); serial != "" {
-		return topology.With(attrs, planner.CASerial, serial)
+		return topology.WithAttribute(attrs, planner.CASerial, serial)
 	}
 	return attrs
 }

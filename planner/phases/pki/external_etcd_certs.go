@@ -47,7 +47,7 @@ func clientFiles(c *topology.Cluster) []clientFile {
 // and the folders around them.
 func PKIFoldersAround(n *topology.Node) []string {
 	var out []string
-	for _, p := range Paths(n) {
+	for _, p := range KeyMaterialPaths(n) {
 		out = append(out, foldersAround(p)...)
 	}
 	slices.Sort(out)
@@ -111,7 +111,7 @@ func clientOperations(n *topology.Node, w topology.PhaseWork) []planner.Operatio
 		if f.certificate == "" {
 			mode = KeyMode
 		}
-		if dir := topology.Folder(path.Dir(f.path), "0755"); !slices.Contains(ops, planner.Operation(dir)) {
+		if dir := topology.EnsureFolder(path.Dir(f.path), "0755"); !slices.Contains(ops, planner.Operation(dir)) {
 			ops = append(ops, dir)
 		}
 		files = append(files, BringFile(n.Cluster, f.path, mode, f.field))

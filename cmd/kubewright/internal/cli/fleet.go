@@ -347,7 +347,7 @@ func (o *observer) identity(m *member, r *state.Report) []string {
 // was replaced nobody holds the old one any more, and hosts of other clusters do not
 // show that.
 func (o *observer) isOf(known []string, m *member, r *state.Report) bool {
-	return overlap(known, o.seen(m, r).GoesBy(m.target))
+	return overlap(known, o.seen(m, r).ClusterIdentities(m.target))
 }
 
 // cas returns the identities of the cluster whose CA a host holds.
