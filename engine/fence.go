@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/providers"
 )
 
@@ -65,7 +66,7 @@ func (f *fences) writable(label string) bool {
 
 func (f *fences) alarmed(label string) bool {
 	report := f.Observed.ClusterReports[label]
-	return report != nil && planner.Alarmed(report.Members) != ""
+	return report != nil && quorum.Alarmed(report.Members) != ""
 }
 
 // before makes sure that the step's cluster is still claimed.

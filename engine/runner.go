@@ -14,11 +14,13 @@ import (
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
@@ -132,11 +134,11 @@ func (p *Run) seat(t state.Target) (providers.Seat, error) {
 // another port has it until this run has put it back.
 func (p *Run) seatOf(m *hosts.Member) providers.Seat {
 	r, c := p.Observed.Reports[m.Target], p.Config.Cluster(m.Cluster)
-	if ownership.APIPort(c, r) != ownership.APIPort(c, nil) {
+	if immutable.APIPort(c, r) != immutable.APIPort(c, nil) {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 		defer cancel()
 		if h, err := m.Connect(ctx); err == nil {
-			if now, err := h.Observe(ctx, ownership.APIManifest()); err == nil {
+			if now, err := h.Observe(ctx, immutable.APIManifestQuery()); err == nil {
 				r = now
 			}
 		}
@@ -266,7 +268,7 @@ func (r *Runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		if err != nil {
 			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
 		} else {
-			err = planner.QuorumAllows(step, r.Observed.PeerURL(step.Target), members)
+			err = quorum.Allows(step, r.Observed.PeerURL(step.Target), members)
 		}
 		if err != nil && etcd.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
 			return nil // what does not run cannot be lost, and it comes back by this step

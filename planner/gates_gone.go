@@ -18,7 +18,7 @@ const GoneGate = "node-gone"
 // GoneAllows is that gate: it refuses the step where the nodes of the API, or etcd's
 // members, as a fresh observation shows them, tell that the node which it removes lives.
 func GoneAllows(step *Step, nodes map[string]state.NodeReport, members []state.EtcdMember) error {
-	life := SignsOfLife(removedNode(step), nodes, removed(step), members)
+	life := SignsOfLife(removedNode(step), nodes, RemovedMember(step), members)
 	if len(life) == 0 {
 		return nil
 	}

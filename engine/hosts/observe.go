@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/observe"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -200,7 +200,7 @@ func (o *Observer) identity(m *Member, r *state.Report) []string {
 // was replaced nobody holds the old one any more, and hosts of other clusters do not
 // show that.
 func (o *Observer) isOf(known []string, m *Member, r *state.Report) bool {
-	return overlap(known, o.alone(m, r).GoesBy(m.Target))
+	return overlap(known, o.alone(m, r).ClusterIdentities(m.Target))
 }
 
 // cas returns the identities of the cluster whose CA a host holds.
@@ -319,7 +319,7 @@ func (o *Observer) proveServing(ctx context.Context) {
 // Seat returns how the member's own API server and etcd are reached.
 func (o *Observer) Seat(m *Member, r *state.Report) providers.Seat {
 	c := o.View.Config.Cluster(m.Cluster)
-	primary := providers.Seat{API: config.JoinHostPort(m.address, ownership.APIPort(c, r))}
+	primary := providers.Seat{API: config.JoinHostPort(m.address, immutable.APIPort(c, r))}
 	if c != nil {
 		primary.Folder = c.Certificates.Dir
 	}

@@ -71,7 +71,7 @@ func drained(c *topology.Cluster, p *planner.Plan) []string {
 	var out []string
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
-			if d, drains := op.(planner.Drain); drains && Concerns(c.Fleet, c, s.Target) {
+			if d, drains := op.(planner.Drain); drains && TargetOfCluster(c.Fleet, c, s.Target) {
 				out = append(out, d.Node)
 			}
 		}

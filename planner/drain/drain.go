@@ -41,12 +41,12 @@ func PodsOf(c *topology.Cluster, node string) []state.PodReport {
 
 // Evicted returns the pods of a node that a drain evicts.
 func Evicted(c *topology.Cluster, node string) []state.PodReport {
-	return slices.DeleteFunc(PodsOf(c, node), func(p state.PodReport) bool { return PassedOver(c, p) != "" })
+	return slices.DeleteFunc(PodsOf(c, node), func(p state.PodReport) bool { return LeftByOption(c, p) != "" })
 }
 
-// PassedOver returns the option by which a drain leaves a pod where it is; empty for
+// LeftByOption returns the option by which a drain leaves a pod where it is; empty for
 // one that it evicts.
-func PassedOver(c *topology.Cluster, p state.PodReport) string {
+func LeftByOption(c *topology.Cluster, p state.PodReport) string {
 	d := c.Upgrade.Drain
 	selector, err := labels.Parse(d.PodSelector)
 	switch {
@@ -63,20 +63,20 @@ func PassedOver(c *topology.Cluster, p state.PodReport) string {
 func leftBehind(c *topology.Cluster, node string) string {
 	pods := map[string][]state.PodReport{}
 	for _, p := range PodsOf(c, node) {
-		if option := PassedOver(c, p); option != "" {
+		if option := LeftByOption(c, p); option != "" {
 			pods[option] = append(pods[option], p)
 		}
 	}
 	text := ""
 	for _, option := range slices.Sorted(maps.Keys(pods)) {
-		text += "; passed over by " + option + ": " + Named(c, pods[option], state.PodReport.String)
+		text += "; passed over by " + option + ": " + ListPods(c, pods[option], state.PodReport.String)
 	}
 	return text
 }
 
-// Named lists pods as say has them: first those that matter, each of them, and of the
+// ListPods lists pods as say has them: first those that matter, each of them, and of the
 // others as many as there is room for.
-func Named(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport) string) string {
+func ListPods(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport) string) string {
 	matter := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return !matters(c, p) })
 	others := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return matters(c, p) })
 	var names []string
@@ -105,7 +105,7 @@ func DrainedPods(c *topology.Cluster, node string) []planner.DrainedPod {
 	var out []planner.DrainedPod
 	for _, p := range PodsOf(c, node) {
 		note := PodNote(p, c.Fleet.ObservedAt)
-		if option := PassedOver(c, p); option != "" {
+		if option := LeftByOption(c, p); option != "" {
 			note = "passed over by " + option
 		}
 		out = append(out, planner.DrainedPod{Name: p.String(), Note: note})
@@ -161,7 +161,7 @@ func budgetsOf(c *topology.Cluster, pods []state.PodReport) string {
 
 // withNotes names pods with what is to be known of each.
 func withNotes(c *topology.Cluster, pods []state.PodReport) string {
-	return Named(c, pods, func(p state.PodReport) string { return p.String() + " (" + PodNote(p, c.Fleet.ObservedAt) + ")" })
+	return ListPods(c, pods, func(p state.PodReport) string { return p.String() + " (" + PodNote(p, c.Fleet.ObservedAt) + ")" })
 }
 
 // PodNote says what brings a pod back, what does not come back with it, and
@@ -194,7 +194,7 @@ func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
 			d, drains := op.(planner.Drain)
-			i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return Concerns(v, c, s.Target) })
+			i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return TargetOfCluster(v, c, s.Target) })
 			if !drains || i < 0 || v.Clusters[i].Report == nil {
 				continue
 			}
@@ -277,7 +277,7 @@ func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers
 		found.noteLost(c, d.Node)
 	}
 	for _, p := range PodsOf(c, d.Node) {
-		if PassedOver(c, p) != "" {
+		if LeftByOption(c, p) != "" {
 			continue
 		}
 		if len(p.Budgets) > 1 && !d.DisableEviction {
@@ -317,7 +317,7 @@ func DrainStep(l topology.Departure) planner.Step {
 	}
 }
 
-// Concerns reports whether a target is of the cluster, or leaves it.
-func Concerns(v *topology.Fleet, c *topology.Cluster, t state.Target) bool {
+// TargetOfCluster reports whether a target is of the cluster, or leaves it.
+func TargetOfCluster(v *topology.Fleet, c *topology.Cluster, t state.Target) bool {
 	return v.ClusterOf(t) == c || slices.ContainsFunc(v.Departures(), func(l topology.Departure) bool { return l.Target == t && l.Cluster == c })
 }

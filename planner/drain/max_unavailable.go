@@ -40,7 +40,7 @@ func CheckMaxUnavailable(v *topology.Fleet, s *planner.Step, nodes map[string]st
 	without := slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool {
 		return n == own || n.Joins() && !n.ComesBack() || !unavailable(n, nodes) && !turn[n.Target]
 	})
-	most := AtOnce(p.MaxUnavailable, len(members))
+	most := MaxUnavailable(p.MaxUnavailable, len(members))
 	if len(without) < most {
 		return nil
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// Undrained tells of nodes that leave without the drain, since somebody has left that
+// CheckSkippedDrains tells of nodes that leave without the drain, since somebody has left that
 // out: their pods end with the reset. Who says so by name has decided about pods, and not
 // about data: that is refused which no drain would have saved either.
-func Undrained(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+func CheckSkippedDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, l := range v.Departures() {
 		if !undrained(l) || p.Step(topology.StepAddress(l.Target, topology.ResetPhase)) == nil {

@@ -23,7 +23,7 @@ func LostMembers(c *topology.Cluster) diag.Diagnostics {
 	}
 	var lost []*topology.Node
 	for _, n := range c.ControlPlanes() {
-		if n.Report != nil && !n.Report.Files[n.EtcdData()].Exists && staticpod.Counted(n) != "" {
+		if n.Report != nil && !n.Report.Files[n.EtcdData()].Exists && staticpod.MemberName(n) != "" {
 			lost = append(lost, n)
 		}
 	}
@@ -32,7 +32,7 @@ func LostMembers(c *topology.Cluster) diag.Diagnostics {
 		diags = append(diags, diag.Errorf("Etcd member has lost its data",
 			"Etcd counts %s (%s) as member %s, but the host holds no data of it: it was reinstalled, or another host has its address. "+
 				"Nothing is changed: a member that comes back without its data can make the cluster lose writes. %s",
-			n.Target, n.Address, staticpod.Counted(n), backFromLoss(n, len(lost))).At(n.Source).For(n.Target))
+			n.Target, n.Address, staticpod.MemberName(n), backFromLoss(n, len(lost))).At(n.Source).For(n.Target))
 	}
 	return diags
 }
@@ -84,7 +84,7 @@ func movedMembers(c *topology.Cluster) diag.Diagnostics {
 			continue
 		}
 		for _, m := range c.Seen.Members {
-			if m.Name != l.Name || Known(c, m) {
+			if m.Name != l.Name || IsKnownMember(c, m) {
 				continue
 			}
 			diags.Append(diag.Errorf("Etcd has the member at another address", "%s (%s) is to leave, and etcd has no member at %s, but one of that name at %s. Nothing is changed: it would stay a member whose host was reset. "+
@@ -95,9 +95,9 @@ func movedMembers(c *topology.Cluster) diag.Diagnostics {
 	return diags
 }
 
-// Known reports whether a member of etcd is that of a node of the configuration, or of one
+// IsKnownMember reports whether a member of etcd is that of a node of the configuration, or of one
 // that leaves.
-func Known(c *topology.Cluster, m state.EtcdMember) bool {
+func IsKnownMember(c *topology.Cluster, m state.EtcdMember) bool {
 	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) }) ||
 		slices.ContainsFunc(c.Departing(), func(l topology.Departure) bool { return slices.Contains(m.PeerURLs, l.PeerURL()) })
 }

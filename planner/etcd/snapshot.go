@@ -86,7 +86,7 @@ func SnapshotBeforeRotating(b *topology.Builder, c *topology.Cluster, proofs []s
 		begins, what = true, "a CA is rotated"
 	}
 	if first := c.Stages[0]; begins {
-		SnapshotBefore(b, c, "", what, Step(first, InOrder(Cluster(first))[0].Target, topology.CertsPhase))
+		SnapshotBefore(b, c, "", what, first.Step(PrimaryFirst(first.Cluster())[0].Target, topology.CertsPhase))
 		b.Draft.Edges[topology.StepAddress(c.Target, topology.SnapshotPhase)] = proofs
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -46,7 +47,7 @@ func olderEtcd(v *topology.Fleet) diag.Diagnostics {
 
 // older is olderEtcd for one tag.
 func older(c *topology.Cluster, tag staticpod.WantedEtcdTag) *diag.Diagnostic {
-	want, isVersion := planner.ParseRelease(tag.Tag)
+	want, isVersion := skew.ParseRelease(tag.Tag)
 	runs, seen := etcdRuns(c)
 	if !isVersion || !seen || staticpod.OfMinor(want).Compare(staticpod.OfMinor(runs)) >= 0 || stepsDownTo(c, want) {
 		return nil
@@ -77,11 +78,11 @@ func newerEtcd(v *topology.Fleet) diag.Diagnostics {
 			at, means, tags = patched[0].At, patched[0].Means, []string{patched[0].Tag}
 		}
 		for _, tag := range tags {
-			to, isVersion := planner.ParseRelease(tag)
+			to, isVersion := skew.ParseRelease(tag)
 			if !isVersion || staticpod.OfMinor(to).Compare(staticpod.OfMinor(from)) <= 0 {
 				continue
 			}
-			if next := (planner.Release{Major: from.Major, Minor: from.Minor + 1}); staticpod.OfMinor(to) != next {
+			if next := (skew.Release{Major: from.Major, Minor: from.Minor + 1}); staticpod.OfMinor(to) != next {
 				diags = append(diags, diag.Errorf("Etcd would leave out a minor version",
 					"Cluster %q: its etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: one that is further ahead does not work with the members and the data that are there. Nothing is changed on any host. "+
 						"Give etcd an image_tag of %d.%d first, apply, and go on from there, one minor version in each apply.",
@@ -169,12 +170,12 @@ func ReplacesEtcd(b *topology.Builder, n *topology.Node) bool {
 
 // etcdRuns returns the oldest version among the members that answer: by it etcd decides
 // which version the cluster has. False where none answers.
-func etcdRuns(c *topology.Cluster) (oldest planner.Release, seen bool) {
+func etcdRuns(c *topology.Cluster) (oldest skew.Release, seen bool) {
 	if c.Seen == nil {
-		return planner.Release{}, false
+		return skew.Release{}, false
 	}
 	for _, m := range c.Seen.Members {
-		if r, ok := planner.ParseRelease(m.Version); ok && (!seen || r.Compare(oldest) < 0) {
+		if r, ok := skew.ParseRelease(m.Version); ok && (!seen || r.Compare(oldest) < 0) {
 			oldest, seen = r, true
 		}
 	}
@@ -182,9 +183,9 @@ func etcdRuns(c *topology.Cluster) (oldest planner.Release, seen bool) {
 }
 
 // stepsDownTo reports whether etcd was told to step down to the minor of a release.
-func stepsDownTo(c *topology.Cluster, want planner.Release) bool {
+func stepsDownTo(c *topology.Cluster, want skew.Release) bool {
 	for _, m := range c.Seen.Members {
-		if to, ok := planner.ParseRelease(m.DowngradeTo); ok && staticpod.OfMinor(to) == staticpod.OfMinor(want) {
+		if to, ok := skew.ParseRelease(m.DowngradeTo); ok && staticpod.OfMinor(to) == staticpod.OfMinor(want) {
 			return true
 		}
 	}

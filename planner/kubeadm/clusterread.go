@@ -150,13 +150,13 @@ func ReadDocument(object state.Value, key string) state.Value {
 // SharedKubeletConfig returns the configuration of kubelets that kubeadm would keep in the
 // cluster, as a document.
 func SharedKubeletConfig(in Input) (state.Value, error) {
-	o, err := in.view().kubeletConfigMap()
+	o, err := kubelet{in.settings()}.configMap()
 	return ReadDocument(o.Object, "kubelet"), err
 }
 
 // SharedProxyConfig returns the configuration of kube-proxy.
 func SharedProxyConfig(in Input) (state.Value, error) {
-	o, err := in.view().proxyConfigMap()
+	o, err := kubeProxy{in.settings()}.configMap()
 	return ReadDocument(o.Object, "config.conf"), err
 }
 

@@ -11,8 +11,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -23,7 +24,7 @@ import (
 // What etcd holds is fetched before; options may skip that phase.
 func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options, label string) (topology.Result, diag.Diagnostics) {
 	diags := pipeline.LeaveOutWorkers(v)
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	diags = append(diags, pipeline.Situate(v)...)
 	c, more := careFor(v, label)
 	if diags = append(diags, more...); diags.HasErrors() {
@@ -55,7 +56,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	if full(c.Report.Members) {
 		s := planner.Step{
 			ID: topology.StepAddress(c.Target, topology.DefragmentPhase), Phase: topology.DefragmentPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
-			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}},
+			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: quorum.AlarmNoSpace}},
 		}
 		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
 	}
@@ -71,7 +72,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	}
 	p, err := planner.Assemble(header, nil, nil, d, planner.Options{SkipPhases: options.SkipPhases})
 	if err != nil {
-		return topology.Result{}, append(diags, pipeline.Unsound(err))
+		return topology.Result{}, append(diags, pipeline.UnsoundPlan(err))
 	}
 	for i := range p.Steps {
 		if n := c.Node(p.Steps[i].Target); n != nil {
@@ -93,7 +94,7 @@ func compactStep(c *topology.Cluster) planner.Step {
 	}
 }
 
-func full(members []state.EtcdMember) bool { return planner.HasAlarm(members, planner.AlarmNoSpace) }
+func full(members []state.EtcdMember) bool { return quorum.HasAlarm(members, quorum.AlarmNoSpace) }
 
 // careFor returns a cluster whose etcd is ours and answers, and whose members agree.
 func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnostics) {
@@ -106,14 +107,14 @@ func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnosti
 	case c.Etcd.External != nil:
 		return nil, RefuseExternalEtcd(c.Cluster)
 	case c.Report == nil || len(c.Report.Members) == 0:
-		why := OrUnknown(v.ClusterErrors[label])
+		why := ReasonOrUnknown(v.ClusterErrors[label])
 		if c.Report != nil {
 			why = etcd.EtcdUnobserved(c)
 		}
 		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed. Bring it to answer (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.Target)}
-	case planner.HasAlarm(c.Report.Members, planner.AlarmCorrupt):
+	case quorum.HasAlarm(c.Report.Members, quorum.AlarmCorrupt):
 		return nil, diag.Diagnostics{diag.Errorf(etcd.Alarmed, "Cluster %q: %s\n\nUntil it is settled which data is right no member is defragmented: each does not answer meanwhile. Nothing was changed.",
-			c.Label, planner.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
+			c.Label, quorum.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
 	}
 	return c, nil
 }

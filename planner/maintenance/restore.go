@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -49,7 +49,7 @@ const (
 func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
 	v.Restores = true
 	diags := pipeline.LeaveOutWorkers(v)
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	diags = append(diags, pipeline.Situate(v)...)
 	c, more := clusterToRestore(v, r)
 	if diags = append(diags, more...); diags.HasErrors() {
@@ -76,10 +76,10 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	}
 	pipeline.Describe(v, b.draft.Resources)
 	b.draft.Quorum = []string{restoredMembers(len(planes))}
-	header.ForgetUnreachable = pipeline.Printed(v.ForgetUnreachable)
+	header.ForgetUnreachable = pipeline.Strings(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})
 	if err != nil {
-		return topology.Result{}, append(diags, pipeline.Unsound(err))
+		return topology.Result{}, append(diags, pipeline.UnsoundPlan(err))
 	}
 	return topology.Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
 }
@@ -286,7 +286,8 @@ func (b *restore) file(n *topology.Node, phase, component string) planner.Operat
 	return host.WriteFile(b.desired.Find(topology.ItemAddress(n.Target, phase, "file", topology.Manifest(component))))
 }
 
-func OrUnknown(reason string) string {
+// ReasonOrUnknown returns why the API does not answer, or what is usually missing.
+func ReasonOrUnknown(reason string) string {
 	if reason == "" {
 		return "no control plane has an administrator's kubeconfig (" + topology.AdminConf + ")"
 	}

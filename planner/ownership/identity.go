@@ -42,7 +42,7 @@ func CheckIdentity(c *topology.Cluster) diag.Diagnostics {
 // heldCAs returns the identities of the CAs in the primary's file of the cluster's CA.
 func heldCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
-		return primary.CasIn(c.CAFile())
+		return primary.CADigestsIn(c.CAFile())
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func heldCAs(c *topology.Cluster) []string {
 // itsCAs returns the identities by which the cluster goes, as its primary shows them.
 func itsCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
-		return topology.GoesBy(primary.Report, c.CABase())
+		return topology.ClusterIdentities(primary.Report, c.CABase())
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func itsCAs(c *topology.Cluster) []string {
 func Vouched(known []string, planes []*state.Report, base string) []string {
 	known = slices.Clone(known)
 	for _, r := range planes {
-		if cas := topology.GoesBy(r, base); shareOne(cas, known) {
+		if cas := topology.ClusterIdentities(r, base); shareOne(cas, known) {
 			known = append(known, cas...)
 		}
 	}
@@ -136,7 +136,7 @@ func inhabited(n *topology.Node) bool {
 // those that the mark says it went by before.
 func ownCAs(r *state.Report, base string) []string {
 	for _, path := range []string{base + ".crt", topology.KubeletConf} {
-		if cas := topology.CasIn(r, path); len(cas) > 0 {
+		if cas := topology.CADigestsIn(r, path); len(cas) > 0 {
 			return slices.Concat(cas, topology.FormerCAs(r, cas))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -165,7 +165,7 @@ func renamedCluster(n *topology.Node, m *state.Marks) bool {
 // looks at their hosts.
 func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	return v.Forgotten()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -300,7 +301,7 @@ func TestDefragmentFindings(t *testing.T) {
 		}, silent.saying("context deadline exceeded")},
 		"a member is corrupt": {"prod", func(v *topology.Fleet) {
 			m := v.ClusterReports["prod"].Members[0]
-			m.Alarms = []string{planner.AlarmNoSpace, planner.AlarmCorrupt}
+			m.Alarms = []string{quorum.AlarmNoSpace, quorum.AlarmCorrupt}
 			v.ClusterReports["prod"].Members = []state.EtcdMember{m}
 		}, finding{diag.Error, "Etcd has an alarm", "main.hcl:1", "cluster.prod", []string{
 			"host-10-0-0-11 NOSPACE, host-10-0-0-11 CORRUPT.", "etcdctl endpoint hashkv", "Until it is settled which data is right no member is defragmented",

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 )
@@ -21,11 +21,11 @@ import (
 // What is known to be wrong already is left aside.
 func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 	v := &topology.Fleet{Config: withoutWrong(cfg, wrong)}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	var diags diag.Diagnostics
 	said := map[string]bool{}
 	for _, c := range v.Clusters {
-		diags = append(diags, objects.GivenTwice(c)...)
+		diags = append(diags, objects.RefuseAddonConflicts(c)...)
 		checked := map[config.Role]bool{}
 		for _, n := range c.Nodes {
 			// Nodes that have nothing of their own fit, or do not, as one.
@@ -48,7 +48,7 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 // unchangeable refuses what cannot be done with the clusters as they are seen.
 func unchangeable(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
-	twin := upgrade.Variant(v)
+	twin := upgrade.WithTwinSecrets(v)
 	for i, c := range v.Clusters {
 		if twin != nil {
 			diags = append(diags, steering(c, twin.Clusters[i])...)

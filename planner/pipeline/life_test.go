@@ -21,6 +21,7 @@ import (
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -330,7 +331,7 @@ func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
 			}
 			if members, _, err = client.Members(ctx); err != nil {
 				last = err
-			} else if last = planner.QuorumAllows(s, o.view.PeerURL(s.Target), members); last == nil {
+			} else if last = quorum.Allows(s, o.view.PeerURL(s.Target), members); last == nil {
 				return nil
 			} else {
 				break

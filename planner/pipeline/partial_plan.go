@@ -131,7 +131,7 @@ func expiriesOf(v *topology.Fleet, s *planner.Step) []end {
 	case s.ID == start && n.Joins():
 		ends := joinEnds(n, "has the node join, which is not all there without %s")
 		if n.Bootstraps() {
-			ends = append(ends, end{objects.Cleanup(n.Cluster), "has the node join by a token, which only %s deletes where the join fails"})
+			ends = append(ends, end{objects.TokenCleanup(n.Cluster), "has the node join by a token, which only %s deletes where the join fails"})
 		}
 		return ends
 	}

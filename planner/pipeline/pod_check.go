@@ -9,7 +9,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -58,7 +57,7 @@ func checkPod(n *topology.Node, component string) *diag.Diagnostic {
 		return nil
 	}
 	for _, a := range slices.Backward(tree.Get("args").AsArgs()) {
-		if ownership.FlagOf(component, a.Name) != "anonymous-auth" {
+		if kubeadm.FlagName(component, a.Name) != "anonymous-auth" {
 			continue
 		}
 		value := a.Of()

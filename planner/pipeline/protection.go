@@ -82,8 +82,8 @@ func refersTo(v *topology.Fleet, r config.Removal, t state.Target) bool {
 	return r.Covers(t) || r.From.Type == state.TypeCluster && v.RecordedNode(t) && v.Recorded.Nodes[t].Cluster == r.From.Name
 }
 
-// Prevents reports whether the state is to remember a target as protected.
-func Prevents(v *topology.Fleet, t state.Target) bool {
+// RemembersProtection reports whether the state is to remember a target as protected.
+func RemembersProtection(v *topology.Fleet, t state.Target) bool {
 	l, _ := lifecycleOf(v, t)
 	return l.Prevents(wasProtected(v, t))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -58,8 +59,8 @@ func TestAlarmFindings(t *testing.T) {
 			places(o.config)
 			c.change(o)
 			v := o.observe()
-			v.ClusterReports["prod"].Members[0].Alarms = []string{planner.AlarmNoSpace}
-			v.ClusterReports["prod"].Members[2].Alarms = []string{planner.AlarmCorrupt}
+			v.ClusterReports["prod"].Members[0].Alarms = []string{quorum.AlarmNoSpace}
+			v.ClusterReports["prod"].Members[2].Alarms = []string{quorum.AlarmCorrupt}
 			_, diags := o.planOf(v, planner.Options{})
 			wantNotSaid(t, diags, "Plan would lose quorum of etcd")
 			wantNotSaid(t, diags, "Etcd would lose quorum")
@@ -634,7 +635,7 @@ func TestImpactsAreTold(t *testing.T) {
 		t.Errorf("no step says so:\n%s", describe(p))
 	}
 	v := base.copy(t).observe()
-	v.ClusterReports["prod"].Members[0].Alarms = []string{planner.AlarmNoSpace}
+	v.ClusterReports["prod"].Members[0].Alarms = []string{quorum.AlarmNoSpace}
 	r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
 	if diags.HasErrors() || impacts(r.Plan, "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew") != 1 {
 		t.Errorf("%s%s", printedFindings(diags), describe(r.Plan))

@@ -7,11 +7,11 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
-	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -21,7 +21,7 @@ import (
 // they cannot be rendered.
 func itemsOf(v *topology.Fleet, i, j int) []state.Item {
 	if n := v.Clusters[i].Nodes[j]; kubeadm.Check(n.Input()) == nil {
-		return preflight.Desired(n)
+		return phases.Desired(n)
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
@@ -102,7 +102,7 @@ func broughtRuntime(n *topology.Node) []finding {
 			remedy: "take containerd out of the artifacts, or the other runtime off the host",
 		})
 	}
-	if present, asked := n.Report.Commands["runc"]; !host.Brings(n, config.ArtifactRunc) && asked && !present {
+	if present, asked := n.Report.Commands["runc"]; !host.HasArtifact(n, config.ArtifactRunc) && asked && !present {
 		out = append(out, finding{text: "there is no runc, neither on the host nor among the artifacts", remedy: "install runc" + orPut(n, "runc."+n.Facts().Arch)})
 	}
 	return out
@@ -145,7 +145,7 @@ func imagesAtHand(n *topology.Node) []finding {
 }
 
 // hops returns the versions on the way to the wanted one that the node goes through.
-func hops(n *topology.Node) []planner.Release {
+func hops(n *topology.Node) []skew.Release {
 	if up := n.Cluster.Up; n.IsControlPlane() && n.Upgrades() && len(up.Hops) > 1 {
 		return up.Hops[:len(up.Hops)-1]
 	}
@@ -154,12 +154,12 @@ func hops(n *topology.Node) []planner.Release {
 
 // imagesAt returns the images that a control plane needs to go through a version: those
 // of its static pods.
-func imagesAt(n *topology.Node, version planner.Release) []string {
+func imagesAt(n *topology.Node, version skew.Release) []string {
 	return slices.DeleteFunc(imagesOf(n, version), func(image string) bool { return !slices.Contains(n.StaticPods(), path.Base(host.Repository(image))) })
 }
 
 // imagesOf returns the images that kubeadm wants on the node in a version.
-func imagesOf(n *topology.Node, version planner.Release) []string {
+func imagesOf(n *topology.Node, version skew.Release) []string {
 	in := n.Input()
 	there := *in.Cluster
 	there.KubernetesVersion = version.String()
@@ -170,11 +170,11 @@ func imagesOf(n *topology.Node, version planner.Release) []string {
 // otherWay returns what else somebody can do who has not the images of a version on the way:
 // go to a patch release beside it whose images are there. Where API servers run the
 // version already, the others follow to no other.
-func otherWay(c *topology.Cluster, hop planner.Release) string {
+func otherWay(c *topology.Cluster, hop skew.Release) string {
 	if c.Up.Newest == hop {
 		return ""
 	}
-	var best planner.Release
+	var best skew.Release
 	for _, n := range c.ControlPlanes() {
 		for _, r := range apiServersAtHand(n) {
 			if r.Major == hop.Major && r.Minor == hop.Minor && r.Compare(best) > 0 && hasImagesOf(c, r) {
@@ -182,20 +182,20 @@ func otherWay(c *topology.Cluster, hop planner.Release) string {
 			}
 		}
 	}
-	if best == (planner.Release{}) {
+	if best == (skew.Release{}) {
 		return fmt.Sprintf(", or upgrade first to a patch release of %d.%d whose images are there", hop.Major, hop.Minor)
 	}
 	return ", or upgrade first to " + best.String() + ", whose images are there"
 }
 
 // hasImagesOf reports whether every node which is upgraded has what it needs in a version.
-func hasImagesOf(c *topology.Cluster, version planner.Release) bool {
+func hasImagesOf(c *topology.Cluster, version skew.Release) bool {
 	return !slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.Upgrades() && len(nodeMissing(n, imagesOf(n, version))) > 0 })
 }
 
 // apiServersAtHand returns the versions of the API server whose images the node has, or
 // can be sent.
-func apiServersAtHand(n *topology.Node) []planner.Release {
+func apiServersAtHand(n *topology.Node) []skew.Release {
 	var images []string
 	if n.Report != nil {
 		images = append(images, n.Report.Images...)
@@ -203,10 +203,10 @@ func apiServersAtHand(n *topology.Node) []planner.Release {
 	for _, a := range host.Artifacts(n) {
 		images = append(images, a.Images...)
 	}
-	var out []planner.Release
+	var out []skew.Release
 	for _, image := range images {
 		tag, ours := strings.CutPrefix(image, n.Cluster.ImageRepository+"/kube-apiserver:")
-		if r, ok := planner.ParseRelease(tag); ours && ok {
+		if r, ok := skew.ParseRelease(tag); ours && ok {
 			out = append(out, r)
 		}
 	}

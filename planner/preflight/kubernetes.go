@@ -64,7 +64,7 @@ func runtimeSocket(n *topology.Node) []finding {
 	switch {
 	case host.PackagesBringRuntime(n):
 		return packagedRuntime(n)
-	case host.Brings(n, config.ArtifactContainerd):
+	case host.HasArtifact(n, config.ArtifactContainerd):
 		return broughtRuntime(n)
 	case !nodeArtifactsFit(n):
 		return nil

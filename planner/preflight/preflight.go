@@ -51,7 +51,7 @@ func Preflight(v *topology.Fleet) diag.Diagnostics {
 }
 
 func skipsPreflight(n *topology.Node) bool {
-	return slices.Contains(n.Cluster.Fleet.Skipped, topology.PreflightPhase) || host.LeavesOut(n, topology.PreflightPhase)
+	return slices.Contains(n.Cluster.Fleet.Skipped, topology.PreflightPhase) || host.SkipsPhase(n, topology.PreflightPhase)
 }
 
 // isNew reports whether nothing was done to the node's host yet: every check is due then.

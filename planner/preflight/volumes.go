@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -40,7 +41,7 @@ func volumesExist(n *topology.Node) []finding {
 	for i, v := range DemandedVolumes(n) {
 		f, asked := n.Report.Files[v.HostPath]
 		if i == 0 {
-			own = Desired(n)
+			own = phases.Desired(n)
 		}
 		if !asked || f.Exists && (f.Type == seenAs[v.PathType] || f.Type == "link") || !f.Exists && makes(own, v.HostPath) {
 			continue

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
@@ -23,14 +24,14 @@ import (
 // each does without. It reads what was observed and nothing else; a blank host is
 // a node to come. Errors among the diagnostics mean that there is nothing to adopt.
 func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics) {
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if !slices.Contains(labels, c.Label) {
 			continue
 		}
-		found := append(adoptable(c), ownership.CheckClusterImmutable(c)...)
+		found := append(adoptable(c), immutable.CheckCluster(c)...)
 		if diags = append(diags, found...); found.HasErrors() {
 			continue
 		}
@@ -109,7 +110,7 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if c.Report == nil {
 		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
-			c.Label, maintenance.OrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
+			c.Label, maintenance.ReasonOrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
 	}
 	cas, refused := map[string][]string{}, refusals{}
 	for _, n := range c.Nodes {
@@ -181,7 +182,7 @@ func nodeNames(c *topology.Cluster) []string { return host.SortedNames(c.Report.
 // without returns the items that the node does without, when it is adopted.
 func without(n *topology.Node) []string {
 	var out []string
-	for _, it := range preflight.Desired(n) {
+	for _, it := range phases.Desired(n) {
 		if _, there := observe.Observe(n.Cluster.Fleet, &it); !there && pipeline.OptionalWhenAdopted(&it) && it.Kind != state.KindMark {
 			out = append(out, pipeline.ItemName(&it))
 		}

@@ -9,11 +9,12 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/ownership"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
@@ -24,7 +25,7 @@ import (
 // is observed to be as the configuration wants it is Record's to add. Errors
 // among the diagnostics mean that the marks do not allow it.
 func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	if diags := ownership.NewerMarks(v); diags.HasErrors() {
 		return nil, diags
 	}
@@ -55,7 +56,7 @@ func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diag
 	v.RefreshOnly = true
 	r, diags := pipeline.Plan(v, header, planner.Options{})
 	if !diags.HasErrors() {
-		diags = append(diags, ownership.CheckImmutable(v)...)
+		diags = append(diags, immutable.Check(v)...)
 	}
 	return r, diags
 }
@@ -84,7 +85,7 @@ func (r *recovery) node(n *topology.Node) {
 	m := n.Report.Marks
 	switch {
 	case m == nil && topology.Blank(n.Report):
-		if staticpod.MembersKnown(n.Cluster) && staticpod.Counted(n) != "" {
+		if staticpod.MembersKnown(n.Cluster) && staticpod.MemberName(n) != "" {
 			// Its host was reinstalled: a node that can be replaced, as etcd has to be told.
 			r.state.Nodes[n.Target] = recovered(n)
 		} // else a node to come
@@ -143,7 +144,7 @@ func (r *recovery) cluster(c *topology.Cluster) {
 	if data && c.Report == nil {
 		r.diags.Append(diag.Errorf("State cannot be recovered", "The API of cluster %q did not answer, and a cluster that has data is recovered only while it runs: %s. "+
 			"Start it (systemctl status kubelet and crictl ps on a control plane show what is missing) and run the same command again.",
-			c.Label, maintenance.OrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
+			c.Label, maintenance.ReasonOrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
 		return
 	}
 	r.unmanaged(c)
@@ -159,7 +160,7 @@ func unchanged(r *state.Report) bool {
 func sharesCA(n *topology.Node) bool {
 	return slices.ContainsFunc(n.Cluster.Nodes, func(o *topology.Node) bool {
 		m := topology.MarksOf(o.Report)
-		return m != nil && m.Cluster == n.Node.Cluster && m.Node == o.Target && slices.Contains(topology.GoesBy(o.Report, n.Cluster.CABase()), ownership.CADigest(n))
+		return m != nil && m.Cluster == n.Node.Cluster && m.Node == o.Target && slices.Contains(topology.ClusterIdentities(o.Report, n.Cluster.CABase()), ownership.CADigest(n))
 	})
 }
 

@@ -33,7 +33,7 @@ func ExpiredCAs(c *topology.Cluster) map[string]string {
 	for _, a := range c.Authorities {
 		if a.KeyLocation == topology.Made && asked(c, a.Name) && !tidying(c) && pki.CAExpired(c, a) {
 			out[a.Base] = c.Cas[a.Base]
-			carries = carries || pki.Carries(a)
+			carries = carries || pki.NeededByAPI(a)
 		}
 	}
 	if !carries {
@@ -44,12 +44,12 @@ func ExpiredCAs(c *topology.Cluster) map[string]string {
 
 // replacing reports whether there are such: the command that asked for it goes on, and asks
 // for no other one.
-func replacing(c *topology.Cluster) bool { return len(pki.LeftExpired(c)) > 0 }
+func replacing(c *topology.Cluster) bool { return len(pki.CAsReplacedHalfway(c)) > 0 }
 
 // replaceAtOnce tells the cluster, once it answers, of its CA that was replaced, and takes
 // away those that have ended.
 func replaceAtOnce(b *topology.Builder, c *topology.Cluster) {
-	ended := pki.LeftExpired(c)
+	ended := pki.CAsReplacedHalfway(c)
 	maps.Copy(ended, c.AtOnce)
 	if len(ended) == 0 {
 		return

@@ -8,7 +8,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -97,7 +96,7 @@ func (f fileFlag) item() string {
 	case f.isField():
 		return topology.KubeletConfig
 	case f.component == "kubelet":
-		return pki.KubeletFlags
+		return topology.KubeletFlags
 	}
 	return topology.Manifest(f.component)
 }
@@ -135,7 +134,7 @@ func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
 		add(field.AsString(), f.name)
 	}
 	for _, a := range it.Attributes.Get("args").AsArgs() {
-		if ownership.FlagOf(f.component, a.Name) == f.name {
+		if kubeadm.FlagName(f.component, a.Name) == f.name {
 			add(a.Of().AsString(), state.JoinPath("args", a.Name))
 		}
 	}

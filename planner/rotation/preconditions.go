@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -191,7 +191,7 @@ func leavesFirstBy(c *topology.Cluster, t state.Target) string {
 // somebody joins etcd none is: that waits for the end of the rotation, and who leaves
 // may have to wait for that.
 func departures(c *topology.Cluster) []state.Address {
-	if slices.ContainsFunc(etcd.MembershipChanges(c), func(a planner.Act) bool { return a.Add }) {
+	if slices.ContainsFunc(etcd.MembershipChanges(c), func(a quorum.Act) bool { return a.Add }) {
 		return nil
 	}
 	var out []state.Address

@@ -48,7 +48,7 @@ func tidying(c *topology.Cluster) bool {
 	if c.PrimaryNode() == nil {
 		return false
 	}
-	planes := slices.DeleteFunc(etcd.InOrder(c), func(n *topology.Node) bool { return n.Report == nil })
+	planes := slices.DeleteFunc(etcd.PrimaryFirst(c), func(n *topology.Node) bool { return n.Report == nil })
 	left := func(told, second func(*topology.Node) []string, private string) bool {
 		var next []string
 		for _, n := range planes {
@@ -61,7 +61,7 @@ func tidying(c *topology.Cluster) bool {
 			slices.ContainsFunc(planes, func(n *topology.Node) bool { return len(second(n)) == 0 || !n.Report.Files[private].Exists })
 	}
 	for _, a := range c.Authorities {
-		if a.KeyLocation == topology.Made && left(func(n *topology.Node) []string { return n.CasIn(a.Base + ".crt") }, func(n *topology.Node) []string { return n.CasIn(a.NextBase() + ".crt") }, a.NextBase()+".key") {
+		if a.KeyLocation == topology.Made && left(func(n *topology.Node) []string { return n.CADigestsIn(a.Base + ".crt") }, func(n *topology.Node) []string { return n.CADigestsIn(a.NextBase() + ".crt") }, a.NextBase()+".key") {
 			return true
 		}
 	}
@@ -106,13 +106,13 @@ func changes(r *topology.CARotation) bool {
 
 // cARotationFind sees how far the rotation has come.
 func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
-	order := etcd.InOrder(c)
+	order := etcd.PrimaryFirst(c)
 	trusted := func(ca string) bool {
-		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CasIn(r.Base+".crt"), ca) })
+		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CADigestsIn(r.Base+".crt"), ca) })
 	}
 	for _, n := range order {
 		// A CA that nobody trusts may be anybody's.
-		next := n.CasIn(r.NextBase() + ".crt")
+		next := n.CADigestsIn(r.NextBase() + ".crt")
 		if len(next) > 0 && n.Report.Files[r.NextBase()+".key"].Exists && trusted(next[0]) && standsAt(r, order[0], n) {
 			r.Source, r.New, r.Begun = n.Target, next[0], true
 			break
@@ -120,11 +120,11 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 	}
 	for _, n := range order {
 		for _, path := range []string{r.OldFile(), r.Base + ".crt"} {
-			if cas := n.CasIn(path); len(cas) > 0 && cas[0] != r.New && r.Old == "" {
+			if cas := n.CADigestsIn(path); len(cas) > 0 && cas[0] != r.New && r.Old == "" {
 				r.Old = cas[0]
 			}
 		}
-		if cas := n.CasIn(r.Base + ".crt"); r.Begun && len(cas) > 0 && cas[0] == r.New {
+		if cas := n.CADigestsIn(r.Base + ".crt"); r.Begun && len(cas) > 0 && cas[0] == r.New {
 			r.Dropping = true
 		}
 	}
@@ -134,7 +134,7 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 // standsAt reports whether the primary's CA is of the rotation whose files a control plane has: it
 // is not when a CA that has ended was replaced at once meanwhile, which begins on the primary.
 func standsAt(r *topology.CARotation, primary, n *topology.Node) bool {
-	at, of := primary.CasIn(r.Base+".crt"), slices.Concat(n.CasIn(r.OldFile()), n.CasIn(r.Base+".crt"), n.CasIn(r.NextBase()+".crt"))
+	at, of := primary.CADigestsIn(r.Base+".crt"), slices.Concat(n.CADigestsIn(r.OldFile()), n.CADigestsIn(r.Base+".crt"), n.CADigestsIn(r.NextBase()+".crt"))
 	return len(at) == 0 || slices.ContainsFunc(at, func(ca string) bool { return slices.Contains(of, ca) })
 }
 
@@ -255,7 +255,7 @@ func checkRotation(c *topology.Cluster) diag.Diagnostics {
 func impure(c *topology.Cluster) *diag.Diagnostic {
 	for _, r := range c.Rotating {
 		for _, n := range c.ControlPlanes() {
-			if cas := n.CasIn(r.Base + ".crt"); !r.Begun && len(cas) > 1 {
+			if cas := n.CADigestsIn(r.Base + ".crt"); !r.Begun && len(cas) > 1 {
 				return diag.Errorf("File trusts several CAs", "%s (%s) has %d certificates in %s.crt. Rotating the CA would leave the new one alone in it. Nothing is changed. "+
 					"Leave only the CA with which the cluster signs in that file, on every node, and have the components read it.", n.Target, n.Address, len(cas), r.Base).At(n.Source).For(n.Target)
 			}
@@ -272,7 +272,7 @@ func incomplete(c *topology.Cluster) *diag.Diagnostic {
 	}
 	for _, n := range c.ControlPlanes() {
 		var lacks []string
-		for _, path := range pki.Lacks(n) {
+		for _, path := range pki.MissingKeyFiles(n) {
 			lacks = append(lacks, pki.HasNo(n, path))
 		}
 		if len(lacks) > 0 {

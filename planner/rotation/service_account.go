@@ -74,7 +74,7 @@ func holdsKey(n *topology.Node, path string, other *topology.Node, there string)
 
 // keyControlPlanes returns the control planes that have service account keys, the primary first.
 func keyControlPlanes(c *topology.Cluster) []*topology.Node {
-	return slices.DeleteFunc(etcd.InOrder(c), func(n *topology.Node) bool {
+	return slices.DeleteFunc(etcd.PrimaryFirst(c), func(n *topology.Node) bool {
 		return n.Report == nil || !n.Report.Files[n.ServiceAccountKey()+".pub"].Exists
 	})
 }
@@ -104,8 +104,8 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 	var source *topology.Node
 	for _, n := range planes {
 		// A key that nobody believes may be anybody's.
-		next := publicKeys(n, pki.Next(r)+".pub")
-		if len(next) > 0 && n.Report.Files[pki.Next(r)+".key"].Exists && trusted(next[0]) {
+		next := publicKeys(n, pki.NextKeyBase(r)+".pub")
+		if len(next) > 0 && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists && trusted(next[0]) {
 			source, r.Source, r.New, r.Begun = n, n.Target, next[0], true
 			break
 		}
@@ -123,7 +123,7 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 	r.Signed = true
 	for _, n := range planes {
 		r.Dropping = r.Dropping || slices.Equal(publicKeys(n, r.Base+".pub"), []string{r.New})
-		if !holdsKey(n, r.Base+".key", source, pki.Next(r)+".key") {
+		if !holdsKey(n, r.Base+".key", source, pki.NextKeyBase(r)+".key") {
 			r.Signed = false
 			continue
 		}
@@ -178,7 +178,7 @@ func writes(r *topology.KeyRotation, stage, path string) bool {
 
 // keys returns the operations on a control plane's service account keys.
 func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
-	r := etcd.Cluster(s).Keys
+	r := s.Cluster().Keys
 	if !r.TakesPart(s.Name) {
 		return nil
 	}
@@ -186,21 +186,21 @@ func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	case topology.TrustBoth:
 		return keyRotationTrust(r, n)
 	case topology.Reissue:
-		if r.Begun && holdsKey(n, r.Base+".key", etcd.Cluster(s).Node(r.Source), pki.Next(r)+".key") {
+		if r.Begun && holdsKey(n, r.Base+".key", s.Cluster().Node(r.Source), pki.NextKeyBase(r)+".key") {
 			return nil
 		}
-		return []planner.Operation{pki.BringKeys(r, planner.SecretFile{Path: r.Base + ".key", Source: pki.Next(r) + ".key"})}
+		return []planner.Operation{pki.CopyKeys(r, planner.SecretFile{Path: r.Base + ".key", Source: pki.NextKeyBase(r) + ".key"})}
 	}
 	if r.Begun && slices.Equal(publicKeys(n, r.Base+".pub"), []string{r.New}) {
 		return nil
 	}
-	return []planner.Operation{pki.BringKeys(r, planner.SecretFile{Path: r.Base + ".pub", Source: pki.Next(r) + ".pub"})}
+	return []planner.Operation{pki.CopyKeys(r, planner.SecretFile{Path: r.Base + ".pub", Source: pki.NextKeyBase(r) + ".pub"})}
 }
 
 // keyRotationTrust makes the new pair, or brings it, and puts its public key behind the old one.
 func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Operation {
 	believed := publicKeys(n, r.Base+".pub")
-	present := r.Begun && slices.Contains(publicKeys(n, pki.Next(r)+".pub"), r.New) && n.Report.Files[pki.Next(r)+".key"].Exists
+	present := r.Begun && slices.Contains(publicKeys(n, pki.NextKeyBase(r)+".pub"), r.New) && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists
 	if present && slices.Contains(believed, r.Old) && slices.Contains(believed, r.New) && n.Report.Files[oldFile(r)].Exists {
 		return nil
 	}
@@ -208,13 +208,13 @@ func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Opera
 	switch {
 	case present:
 	case n.Target == r.Source:
-		ops = append(ops, planner.IssueKeyPair{Algorithm: pki.Algorithm(n), To: pki.Next(r)})
+		ops = append(ops, planner.IssueKeyPair{Algorithm: pki.Algorithm(n), To: pki.NextKeyBase(r)})
 	default:
-		ops = append(ops, pki.BringNext(r))
+		ops = append(ops, pki.CopyNextKeys(r))
 	}
 	return append(ops,
 		planner.BundleTrust{To: oldFile(r), Of: []string{r.Base + ".pub"}},
-		planner.BundleTrust{To: r.Base + ".pub", Of: []string{oldFile(r), pki.Next(r) + ".pub"}})
+		planner.BundleTrust{To: r.Base + ".pub", Of: []string{oldFile(r), pki.NextKeyBase(r) + ".pub"}})
 }
 
 // keyRotationDescribe says what becomes of a control plane's service account keys.

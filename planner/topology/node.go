@@ -119,7 +119,7 @@ func (n *Node) signing() Signing {
 			told.key = a.Value
 		}
 	}
-	if told.certificate == r.Base+".crt" && len(n.CasIn(told.certificate)) > 1 {
+	if told.certificate == r.Base+".crt" && len(n.CADigestsIn(told.certificate)) > 1 {
 		return SigningAt(n.Cluster, TrustBoth)
 	}
 	return told
@@ -226,7 +226,7 @@ func (n *Node) StaticPods() []string {
 // Fails reports whether some component of a control plane is known to fail.
 func (n *Node) Fails() bool { return len(n.Cluster.Failed[n.Target]) > 0 }
 
-// CasIn returns the identities of the certificates in a file on the node's host.
-func (n *Node) CasIn(path string) []string { return CasIn(n.Report, path) }
+// CADigestsIn returns the identities of the certificates in a file on the node's host.
+func (n *Node) CADigestsIn(path string) []string { return CADigestsIn(n.Report, path) }
 
 func (n *Node) ServiceAccountKey() string { return n.Cluster.Certificates.Dir + "/sa" }

@@ -21,11 +21,11 @@ import (
 // tooManyDown refuses to take workers down where as many as may be down are so already.
 func tooManyDown(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
-	pools, turning := drain.Pools(c), kubelet.Turning(c, config.Worker)
+	pools, turning := drain.Pools(c), kubelet.KubeletsToUpgrade(c, config.Worker)
 	members := drain.Members(c, pools)
 	for _, p := range pools {
-		down := kubelet.Down(c, members[p])
-		if len(down) < drain.AtOnce(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
+		down := kubelet.DownThroughout(c, members[p])
+		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
 			continue
 		}
 		of, at := "", pki.Place(c, "kubernetes_version")
@@ -41,7 +41,7 @@ func tooManyDown(c *topology.Cluster) diag.Diagnostics {
 // DrainsAtOnce bounds drains: one, or in an upgrade as many as may be down.
 func DrainsAtOnce(c *topology.Cluster) int {
 	most := 1
-	for _, b := range kubelet.Paced(c) {
+	for _, b := range kubelet.UpgradeBatches(c) {
 		most = max(most, b.Lanes)
 	}
 	return most
@@ -56,7 +56,7 @@ func pause(c *topology.Cluster, i int) state.Address {
 
 // pauses adds the steps between batches to the draft.
 func pauses(b *topology.Builder, c *topology.Cluster) {
-	batches := kubelet.Paced(c)
+	batches := kubelet.UpgradeBatches(c)
 	for i := range batches {
 		var s planner.Step
 		var needs []state.Address
@@ -149,7 +149,7 @@ func emptyPools(c *topology.Cluster) diag.Diagnostics {
 
 // workersLine says how many workers go at once, or lists their batches.
 func workersLine(c *topology.Cluster) string {
-	batches := kubelet.Paced(c)
+	batches := kubelet.UpgradeBatches(c)
 	if len(c.Upgrade.Pools) == 0 && len(batches) == 1 {
 		return fmt.Sprintf("workers %d at a time.", min(batches[0].Lanes, len(batches[0].Nodes)))
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
@@ -19,8 +19,8 @@ func AsksForDeprecated(cfg *config.Config, label, version string) bool {
 	if c == nil {
 		return false
 	}
-	want, ok := planner.ParseRelease(c.KubernetesVersion)
-	running, known := planner.ParseRelease(version)
+	want, ok := skew.ParseRelease(c.KubernetesVersion)
+	running, known := skew.ParseRelease(version)
 	return ok && known && running.Minor < want.Minor
 }
 
@@ -37,7 +37,7 @@ func deprecated(c *topology.Cluster) diag.Diagnostics {
 		if len(d.Users) > 0 {
 			line += "; written by " + strings.Join(d.Users, ", ")
 		}
-		if r, ok := planner.ParseRelease(d.Removed + ".0"); ok && r.Minor <= c.Up.Want.Minor {
+		if r, ok := skew.ParseRelease(d.Removed + ".0"); ok && r.Minor <= c.Up.Want.Minor {
 			removed = append(removed, line)
 		} else {
 			later = append(later, line)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/cache"
 )
@@ -350,7 +350,7 @@ func (w *World) register(m *machine) error {
 	if server.user != "system:node:"+name || !slices.Contains(server.groups, "system:nodes") {
 		return errors.New(server.user + " may not register node " + name)
 	}
-	if kubelet, ok := planner.ParseRelease(w.versionOf(m, "kubelet")); ok {
+	if kubelet, ok := skew.ParseRelease(w.versionOf(m, "kubelet")); ok {
 		if err := w.skewed("kubelet", kubelet, server.on); err != nil {
 			return err
 		}

@@ -3,23 +3,23 @@ package sim
 import (
 	"fmt"
 
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/skew"
 )
 
 // versionOfPod returns the version of a component that runs on a host; false when it
 // does not run, or its image has another tag than a version's.
-func (w *World) versionOfPod(m *machine, component string) (planner.Release, bool) {
+func (w *World) versionOfPod(m *machine, component string) (skew.Release, bool) {
 	_, p := w.podOf(m, component)
 	if p == nil {
-		return planner.Release{}, false
+		return skew.Release{}, false
 	}
-	return planner.ParseRelease(p.tag())
+	return skew.ParseRelease(p.tag())
 }
 
 // skewed refuses a component that is newer than the API server that it speaks
 // with, by the minor version. Most real ones work, and some do not: the kubelet 1.31
 // started no pods with an API server 1.30 (kubernetes/kubernetes#127316).
-func (w *World) skewed(name string, component planner.Release, server *machine) error {
+func (w *World) skewed(name string, component skew.Release, server *machine) error {
 	api, known := w.versionOfPod(server, compAPI)
 	if known && component.Minor > api.Minor {
 		return fmt.Errorf("%s %s is newer than API server %s", name, component, api)
@@ -53,9 +53,9 @@ func (w *World) watch(e Effect) {
 	}
 	for _, id := range sortedKeys(w.d.Clusters) {
 		c := w.d.Clusters[id]
-		v := planner.Versions{
-			APIServers: map[string]planner.Release{}, ControllerManagers: map[string]planner.Release{},
-			Schedulers: map[string]planner.Release{}, Kubelets: map[string]planner.Release{},
+		v := skew.Versions{
+			APIServers: map[string]skew.Release{}, ControllerManagers: map[string]skew.Release{},
+			Schedulers: map[string]skew.Release{}, Kubelets: map[string]skew.Release{},
 		}
 		serving := false
 		for _, name := range sortedKeys(c.Nodes) {
@@ -63,19 +63,19 @@ func (w *World) watch(e Effect) {
 			if m == nil || m.Off {
 				continue
 			}
-			for component, of := range map[string]map[string]planner.Release{
+			for component, of := range map[string]map[string]skew.Release{
 				compAPI: v.APIServers, compController: v.ControllerManagers, compScheduler: v.Schedulers,
 			} {
 				if r, ok := w.versionOfPod(m, component); ok {
 					of[name] = r
 				}
 			}
-			if r, ok := planner.ParseRelease(c.Nodes[name].Kubelet); ok && w.kubeletRuns(m) {
+			if r, ok := skew.ParseRelease(c.Nodes[name].Kubelet); ok && w.kubeletRuns(m) {
 				v.Kubelets[name] = r
 			}
 			serving = serving || w.fault(m, compAPI) == nil
 		}
-		for _, err := range v.Skew() {
+		for _, err := range v.Violations() {
 			w.violated(e, err.Error())
 		}
 		if len(c.voters()) < 3 {

@@ -187,14 +187,14 @@ func (i *installation) choosePackages(w topology.PhaseWork) {
 			continue
 		}
 		i.list = append(i.list, p)
-		if Comes(w.Changes[k]) {
+		if InstallsPackage(w.Changes[k]) {
 			i.touched[PartOfPackage(p.Name)] = true
 		}
 	}
 }
 
-// Comes reports whether a package is installed, and not only held or let go.
-func Comes(c planner.Change) bool {
+// InstallsPackage reports whether a package is installed, and not only held or let go.
+func InstallsPackage(c planner.Change) bool {
 	return c.Action == planner.Create || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path != "held" })
 }
 

@@ -32,7 +32,7 @@ func kubeletUnit(n *topology.Node) state.Item {
 		it.Origin = map[string]state.Source{"version": provenance.ClusterOrigin(n.Cluster, "kubernetes_version")}
 	}
 	if staticpod.Unregistered(n) {
-		it.Attributes = topology.With(it.Attributes, RegisteredAttr, true)
+		it.Attributes = topology.WithAttribute(it.Attributes, RegisteredAttr, true)
 	}
 	return it
 }
@@ -48,7 +48,7 @@ func ObserveUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) state.Va
 	}
 	out := topology.Attributes("active", active, "enabled", u.Enabled)
 	if n != nil && staticpod.LastKubelet(n) != "" {
-		out = topology.With(out, "version", staticpod.LastKubelet(n))
+		out = topology.WithAttribute(out, "version", staticpod.LastKubelet(n))
 	}
 	if n != nil {
 		out = observeRegistered(n, it.Address, out)
@@ -127,18 +127,18 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 		if slices.Contains(restarted, "etcd") {
 			impact += staticpod.EtcdMeanwhile(n, topology.KubeletStartPhase)
 		}
-		if !slices.Contains(restarted, "etcd") || !staticpod.Pair(n, topology.KubeletStartPhase) {
+		if !slices.Contains(restarted, "etcd") || !staticpod.HasTwoVoters(n, topology.KubeletStartPhase) {
 			impact += staticpod.APIMeanwhile(n, topology.KubeletStartPhase)
 		}
 	}
-	if Marked(n) || drain.WasLeaving(n) {
+	if CordonedForUpgrade(n) || drain.WasLeaving(n) {
 		return impact + letsIn
 	}
 	return impact
 }
 
-// Marked reports whether the node is cordoned for this when its kubelet is replaced.
-func Marked(n *topology.Node) bool {
+// CordonedForUpgrade reports whether the node is cordoned for the upgrade when its kubelet is replaced.
+func CordonedForUpgrade(n *topology.Node) bool {
 	seen := n.Cluster.Report.Nodes[n.NodeName]
 	drained := pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
 	return drain.Cordoned(n) || drained && !seen.Unschedulable
@@ -146,7 +146,7 @@ func Marked(n *topology.Node) bool {
 
 // letIn uncordons a node that was cordoned for this.
 func letIn(n *topology.Node) []planner.Operation {
-	if !Marked(n) {
+	if !CordonedForUpgrade(n) {
 		return nil
 	}
 	undo := planner.Cordon{Node: n.NodeName, Undo: true, For: drain.ForUpgrade}

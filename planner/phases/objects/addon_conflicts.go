@@ -7,7 +7,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -24,10 +23,10 @@ func nameOf(ref state.ObjectRef) objectName {
 	return objectName{group, ref.Kind, ref.Namespace, ref.Name}
 }
 
-// GivenTwice refuses addons whose manifests have an object that phases of the cluster's
+// RefuseAddonConflicts refuses addons whose manifests have an object that phases of the cluster's
 // own keep. Both apply under one name, and what is applied under it and is not in it any
 // more goes: each would take away what the other one has set.
-func GivenTwice(c *topology.Cluster) diag.Diagnostics {
+func RefuseAddonConflicts(c *topology.Cluster) diag.Diagnostics {
 	if len(c.Addons) == 0 {
 		return nil
 	}
@@ -88,9 +87,9 @@ func insteadOf(o kubeadm.Object) string {
 		return `What can be set is in dns { … }, and a patch with target = "corednsdeployment" changes the Deployment. To bring all of CoreDNS yourself write dns { enabled = false }.`
 	case o.Phase == topology.AddonPhase:
 		return `What can be set is in kube_proxy { config = { … } } and proxy_env, and from Kubernetes 1.37 a patch with target = "kubeproxydaemonset" changes the DaemonSet. To bring all of kube-proxy yourself write kube_proxy { enabled = false }.`
-	case o.Ref == pki.SystemConfig("kubelet-config"):
+	case o.Ref == provenance.SystemConfigMap("kubelet-config"):
 		return "It is made of kubelet { config = { … } }."
-	case o.Ref == pki.SystemConfig("kubeadm-config"):
+	case o.Ref == provenance.SystemConfigMap("kubeadm-config"):
 		return "It is made of the settings of the cluster block."
 	case o.Ref == state.ClusterInfo:
 		return "Nodes join by it; where they find the API is control_plane_endpoint."

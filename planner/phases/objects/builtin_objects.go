@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -85,9 +86,9 @@ type OwnObject struct {
 	goes bool
 }
 
-// UnwantedOwn returns the objects that addons have written to, that are Kubernetes' own, and
+// UnwantedBuiltin returns the objects that addons have written to, that are Kubernetes' own, and
 // that no manifest of their cluster has any more.
-func UnwantedOwn(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
+func UnwantedBuiltin(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
 	out := map[state.Address]OwnObject{}
 	if v.Destroy {
 		return out // all of it goes, with the hosts
@@ -133,7 +134,7 @@ func WithoutOwnedFields(v *topology.Fleet, own map[state.Address]OwnObject, obse
 			continue
 		}
 		it := provenance.ObjectItem(a.Target, topology.AddonPhase, ref, wanted)
-		if len(planner.Diff(only(it), only(*have), only(*was))) > 0 {
+		if len(diff.Changes(only(it), only(*have), only(*was))) > 0 {
 			out = append(out, it)
 		}
 	}
@@ -159,7 +160,7 @@ func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
 	}
 	for key, ours := range was.AsMap() {
 		if there := live.Get(key); key != "metadata" && !there.IsNull() {
-			out[key] = planner.Ours(there, ours)
+			out[key] = diff.Ours(there, ours)
 		}
 	}
 	return state.Map(out)
@@ -200,8 +201,8 @@ func only(it state.Item) *state.Snapshot {
 	return out
 }
 
-// LeftThere has what is Kubernetes' own forgotten instead of deleted.
-func LeftThere(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
+// ForgetBuiltin has what is Kubernetes' own forgotten instead of deleted.
+func ForgetBuiltin(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
 	for i := range changes {
 		if _, ok := own[changes[i].Address]; ok && changes[i].Action == planner.Delete {
 			changes[i].Action = planner.Forget

@@ -29,9 +29,9 @@ func ForeignNamespaces(c *topology.Cluster) map[string][]state.Address {
 	return out
 }
 
-// NoNamespace warns of objects that a plan applies to namespaces which are not there and
+// WarnMissingNamespaces warns of objects that a plan applies to namespaces which are not there and
 // which no manifest has. It is no error: a program of another addon may make them.
-func NoNamespace(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+func WarnMissingNamespaces(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if v.Destroy || c.Report == nil && !c.Founding {

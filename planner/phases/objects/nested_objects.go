@@ -11,10 +11,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WantedInside refuses to delete a Namespace or a CustomResourceDefinition in which the
+// RefuseDeletingParents refuses to delete a Namespace or a CustomResourceDefinition in which the
 // configuration still wants objects: the API deletes them with it, and every later
 // plan would recreate them in what is no longer there.
-func WantedInside(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) diag.Diagnostics {
+func RefuseDeletingParents(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, ch := range p.Changes {
 		was, c := v.RecordedItems.Find(ch.Address), v.ClusterOf(ch.Address.Target)

@@ -1,65 +1,14 @@
 package pki
 
 import (
-	"crypto/x509"
 	"fmt"
 	"time"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
-
-// caBlocks are the blocks of the CAs by kubeadm's names of them.
-var caBlocks = map[string]string{"ca": "ca", "front-proxy-ca": "front_proxy_ca", "etcd-ca": "etcd_ca"}
-
-// authoritiesOf returns the cluster's CAs in kubeadm's order.
-func authoritiesOf(c *config.Cluster) []topology.CA {
-	given := c.Certificates.Given()
-	var out []topology.CA
-	for _, ca := range kubeadm.CAs(kubeadm.Input{Cluster: c}) {
-		a := topology.CA{Certificate: ca, Block: "certificates." + caBlocks[ca.Name]}
-		if g, ok := given[caBlocks[ca.Name]]; ok {
-			take(&a, g)
-		}
-		out = append(out, a)
-	}
-	return out
-}
-
-// take makes the authority the operator's. Its certificate was validated before.
-func take(a *topology.CA, g config.GivenCA) {
-	certs, _ := config.ParseCertificates([]byte(g.Certificate))
-	if len(certs) > 0 {
-		a.X509, a.Chain = certs[0], chainOf(certs)
-	}
-	switch {
-	case g.OnHosts:
-		a.KeyLocation = topology.OnHosts
-	case g.Key.IsZero():
-		a.KeyLocation = topology.Keyless
-	default:
-		a.KeyLocation = topology.WithOperator
-	}
-	if a.X509 == nil {
-		return
-	}
-	info := state.CertificateInfoOf(a.X509)
-	a.CommonName, a.Organizations, a.DNSNames, a.IPAddresses = info.CommonName, info.Organizations, info.DNSNames, info.IPAddresses
-	a.Usages, a.Algorithm = info.Usages, info.Algorithm
-}
-
-// chainOf returns the serials of the certificates behind the first.
-func chainOf(certs []*x509.Certificate) []string {
-	var out []string
-	for _, c := range certs[1:] {
-		out = append(out, state.CertificateInfoOf(c).Serial)
-	}
-	return out
-}
 
 // caDigest returns the identity of a CA: as given, as seen on the primary, or "" for
 // one that is to be made.
@@ -80,10 +29,10 @@ func GivenSerial(c *topology.Cluster) string {
 	return state.CertificateInfoOf(a.X509).Serial
 }
 
-// Trusting adds to the attributes of what trusts the cluster's CA by which certificate.
-func Trusting(c *topology.Cluster, attrs state.Value) state.Value {
+// WithCASerial adds to the attributes of what trusts the cluster's CA by which certificate.
+func WithCASerial(c *topology.Cluster, attrs state.Value) state.Value {
 	if serial := GivenSerial(c); serial != "" {
-		return topology.With(attrs, planner.CASerial, serial)
+		return topology.WithAttribute(attrs, planner.CASerial, serial)
 	}
 	return attrs
 }

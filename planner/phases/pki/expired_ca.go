@@ -61,16 +61,16 @@ func mostlyBelow(c *topology.Cluster, path, ca string) bool {
 	return 2*below > len(planes)
 }
 
-// Carries reports whether the API does not answer without the CA.
-func Carries(a topology.CA) bool { return a.Name != "front-proxy-ca" }
+// NeededByAPI reports whether the API does not answer without the CA.
+func NeededByAPI(a topology.CA) bool { return a.Name != "front-proxy-ca" }
 
 // overtaken returns the operations that take away the files of a rotation which had begun
 // when its CA was replaced at once: the next rotation would go on with them.
 func overtaken(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.Cluster.Authorities {
-		next := n.CasIn(a.NextBase() + ".crt")
-		if a.KeyLocation != topology.Made || !Touches(w, a.Base) || n.Cluster.Rotation(a.Base) != nil || len(next) == 0 || !slices.Contains(n.CasIn(a.Base+".crt"), next[0]) {
+		next := n.CADigestsIn(a.NextBase() + ".crt")
+		if a.KeyLocation != topology.Made || !ChangesPair(w, a.Base) || n.Cluster.Rotation(a.Base) != nil || len(next) == 0 || !slices.Contains(n.CADigestsIn(a.Base+".crt"), next[0]) {
 			continue // what nobody has trusted may be anybody's
 		}
 		for _, path := range RotationPaths(a) {
@@ -90,11 +90,11 @@ func unmanagedNode(n *topology.Node) bool {
 	if primary == nil || primary.Report == nil || len(certs) == 0 || c.Founding {
 		return false
 	}
-	trusted := primary.CasIn(c.CAFile())
+	trusted := primary.CADigestsIn(c.CAFile())
 	if len(trusted) == 0 || slices.Contains(trusted, certs[0].IssuerKeyDigest) {
 		return false
 	}
-	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == LeftExpired(c)[c.CABase()]
+	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == CAsReplacedHalfway(c)[c.CABase()]
 }
 
 // checkExpired reports a CA that kubewright has made and that has ended.
@@ -122,7 +122,7 @@ func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 	for _, a := range c.Authorities {
 		if a.KeyLocation == topology.Made && CAExpired(c, a) {
 			flags = append(flags, "-"+topology.ReplaceFlag+"="+topology.Rotation{Cluster: c.Target, CA: a.Name}.String())
-			carries = carries || Carries(a)
+			carries = carries || NeededByAPI(a)
 		}
 	}
 	return flags, carries
@@ -141,16 +141,16 @@ func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateIn
 // that is done.
 func ExpiredFile(a topology.CA) string { return topology.ExpiredFile(a.Base) }
 
-// LeftExpired returns the identities of the CAs that an earlier apply has replaced at once, by
+// CAsReplacedHalfway returns the identities of the CAs that an earlier apply has replaced at once, by
 // base path, when that was cut short.
-func LeftExpired(c *topology.Cluster) map[string]string {
+func CAsReplacedHalfway(c *topology.Cluster) map[string]string {
 	primary := c.PrimaryNode()
 	if c.Founding || c.Fleet.Destroy || primary == nil {
 		return nil
 	}
 	out := map[string]string{}
 	for _, a := range c.Authorities {
-		ended, now := primary.CasIn(ExpiredFile(a)), primary.CasIn(a.Base+".crt")
+		ended, now := primary.CADigestsIn(ExpiredFile(a)), primary.CADigestsIn(a.Base+".crt")
 		if len(ended) > 0 && (len(now) == 0 || now[0] != ended[0]) {
 			out[a.Base] = ended[0]
 		}

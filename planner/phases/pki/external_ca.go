@@ -12,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -34,7 +35,7 @@ type Supply struct {
 // its first control plane. Nodes have to be named.
 func Supplies(cfg *config.Config, label string) []Supply {
 	v := &topology.Fleet{Config: cfg}
-	Resolve(v)
+	resolve.Fleet(v)
 	var out []Supply
 	for _, c := range v.Clusters {
 		if planes := c.ControlPlanes(); c.Label == label && len(planes) > 0 {

@@ -4,8 +4,9 @@ import (
 	"crypto/x509"
 	"errors"
 
-	"github.com/kubewright/kubewright/config"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/config"
 )
 
 // suppliedKubeconfig is the current context of a kubeconfig of the operator's.

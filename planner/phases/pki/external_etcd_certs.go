@@ -47,7 +47,7 @@ func clientFiles(c *topology.Cluster) []clientFile {
 // and the folders around them.
 func PKIFoldersAround(n *topology.Node) []string {
 	var out []string
-	for _, p := range Paths(n) {
+	for _, p := range KeyMaterialPaths(n) {
 		out = append(out, foldersAround(p)...)
 	}
 	slices.Sort(out)
@@ -88,7 +88,7 @@ func clientItems(n *topology.Node) []state.Item {
 		if certs, err := config.ParseCertificates([]byte(f.certificate)); err == nil {
 			info := state.CertificateInfoOf(certs[0])
 			it.Kind, it.Partial = state.KindCertificate, true
-			it.Attributes = topology.Attributes("common_name", info.CommonName, "serial", info.Serial, "chain", chainOf(certs), "not_after", RFC3339(info.NotAfter))
+			it.Attributes = topology.Attributes("common_name", info.CommonName, "serial", info.Serial, "chain", topology.ChainSerials(certs), "not_after", RFC3339(info.NotAfter))
 		}
 		items = append(items, it)
 	}
@@ -111,7 +111,7 @@ func clientOperations(n *topology.Node, w topology.PhaseWork) []planner.Operatio
 		if f.certificate == "" {
 			mode = KeyMode
 		}
-		if dir := topology.Folder(path.Dir(f.path), "0755"); !slices.Contains(ops, planner.Operation(dir)) {
+		if dir := topology.EnsureFolder(path.Dir(f.path), "0755"); !slices.Contains(ops, planner.Operation(dir)) {
 			ops = append(ops, dir)
 		}
 		files = append(files, BringFile(n.Cluster, f.path, mode, f.field))

@@ -26,7 +26,7 @@ func CompletePrimary(c *topology.Cluster) {
 	}
 	var whole []*topology.Node
 	for _, n := range c.ControlPlanes() {
-		if n.Runs() && len(Lacks(n)) == 0 {
+		if n.Runs() && len(MissingKeyFiles(n)) == 0 {
 			whole = append(whole, n)
 		}
 	}
@@ -48,13 +48,13 @@ func hasLost(c *topology.Cluster) bool {
 	if f := primary.Report.Files[topology.Manifest("kube-apiserver")]; f.Exists && !bytes.Contains(f.Content, []byte("="+c.CAFile())) {
 		return false // another folder than the one that it was made with is refused as such
 	}
-	return len(Lacks(primary)) > 0
+	return len(MissingKeyFiles(primary)) > 0
 }
 
-// Lacks returns the files that a control plane of a cluster that lives does not have,
+// MissingKeyFiles returns the files that a control plane of a cluster that lives does not have,
 // and that cannot be made of others: those of CAs of ours, and the key that signs
 // the tokens of service accounts.
-func Lacks(n *topology.Node) []string {
+func MissingKeyFiles(n *topology.Node) []string {
 	var out []string
 	for _, a := range n.Cluster.Authorities {
 		if a.KeyLocation != topology.Made {
@@ -91,7 +91,7 @@ func refuseLostCAs(c *topology.Cluster) diag.Diagnostics {
 	}
 	primary := c.PrimaryNode()
 	var diags diag.Diagnostics
-	for _, path := range Lacks(primary) {
+	for _, path := range MissingKeyFiles(primary) {
 		base, isKey := strings.CutSuffix(path, ".key")
 		if isKey && base != primary.ServiceAccountKey() {
 			continue

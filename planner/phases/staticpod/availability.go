@@ -55,9 +55,9 @@ func servingBeside(n *topology.Node, phase string) []string {
 	return out
 }
 
-// Pair reports whether etcd has two voters when a phase restarts this control plane's:
+// HasTwoVoters reports whether etcd has two voters when a phase restarts this control plane's:
 // it needs both, so that nothing is served while one does.
-func Pair(n *topology.Node, phase string) bool {
+func HasTwoVoters(n *topology.Node, phase string) bool {
 	return len(n.Cluster.VotersAt(RestartWindow(n, phase))) == 2
 }
 
@@ -107,8 +107,8 @@ func memberName(c *topology.Cluster, m state.EtcdMember) string {
 	return m.Name
 }
 
-// Throughout returns the sentence about members of etcd of which none comes or goes.
-func Throughout(c *topology.Cluster, steps []planner.Step) string {
+// SteadyMembership returns the sentence about members of etcd of which none comes or goes.
+func SteadyMembership(c *topology.Cluster, steps []planner.Step) string {
 	voters := c.VotersAt(topology.AnyWindow)
 	if len(voters) == 0 {
 		planes := len(c.ControlPlanes())

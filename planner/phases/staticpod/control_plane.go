@@ -30,7 +30,7 @@ var ControlPlane = topology.Phase{
 	},
 	NodeStep: func(n *topology.Node, w topology.PhaseWork) planner.Step {
 		if w.Create() || !w.Empty() && enters(n) {
-			return planner.Step{Operations: append([]planner.Operation{topology.Folder("/etc/kubernetes/manifests", "0700")}, host.FileOperations(w)...)}
+			return planner.Step{Operations: append([]planner.Operation{topology.EnsureFolder("/etc/kubernetes/manifests", "0700")}, host.FileOperations(w)...)}
 		}
 		return podStep(n, w, topology.ControlPlanePhase)
 	},
@@ -86,7 +86,7 @@ func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread 
 		s.Impact += APIMeanwhile(n, phase)
 	default:
 		s.Impact += EtcdMeanwhile(n, phase)
-		if slices.Contains(restarted, "kube-apiserver") && !Pair(n, phase) {
+		if slices.Contains(restarted, "kube-apiserver") && !HasTwoVoters(n, phase) {
 			s.Impact += APIMeanwhile(n, phase)
 		}
 	}

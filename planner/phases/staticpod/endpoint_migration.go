@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -43,7 +44,7 @@ func calledDepartures(c *topology.Cluster) []topology.Departure {
 	former := pki.FormerHosts(c)
 	return slices.DeleteFunc(leavers, func(l topology.Departure) bool {
 		called := slices.ContainsFunc(former, l.IsHost)
-		return !called || l.HostGone || planner.Dead(c.Seen.Members, l.PeerURL())
+		return !called || l.HostGone || quorum.IsDown(c.Seen.Members, l.PeerURL())
 	})
 }
 
@@ -74,9 +75,9 @@ func AbsentNames(v *topology.Fleet) diag.Diagnostics {
 	return diags
 }
 
-// Reached waits until this host reaches an API server by the new endpoint, and
+// WaitForNewEndpoint waits until this host reaches an API server by the new endpoint, and
 // that one shows a certificate for it.
-func Reached(n *topology.Node) []planner.Operation {
+func WaitForNewEndpoint(n *topology.Node) []planner.Operation {
 	if len(pki.FormerHosts(n.Cluster)) == 0 {
 		return nil
 	}
@@ -144,7 +145,7 @@ func restartProxies(b *topology.Builder, c *topology.Cluster) state.Address {
 	b.Draft.Steps = append(b.Draft.Steps, planner.Step{
 		ID: id, Phase: topology.AddonPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
 		Impact: RestartsProxies,
-		Operations: append(Reached(c.PrimaryNode()), planner.RestartPods{
+		Operations: append(WaitForNewEndpoint(c.PrimaryNode()), planner.RestartPods{
 			Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: pki.SharedURL(c), Timeout: ProxyRestart,
 		}),
 	})

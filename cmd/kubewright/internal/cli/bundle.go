@@ -15,9 +15,9 @@ import (
 	"github.com/kubewright/kubewright/config/artifacts"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/providers/bundle"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
@@ -142,7 +142,7 @@ func bundled(a *workspace.Workspace, ctx context.Context, o bundleOptions, args 
 	if o.version != "" {
 		c := config.NewCluster("bundle", strings.TrimPrefix(o.version, "v"))
 		c.Install.Artifacts = "artifacts"
-		if r, ok := planner.ParseRelease(c.KubernetesVersion); !ok || kubeadm.KnownReleases()[r.Minor] == "" {
+		if r, ok := skew.ParseRelease(c.KubernetesVersion); !ok || kubeadm.KnownReleases()[r.Minor] == "" {
 			return nil, fmt.Errorf("this kubewright does not make Kubernetes %s; write a version such as 1.36.3", c.KubernetesVersion)
 		}
 		return c, nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -68,7 +68,7 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o u
 		})
 	}
 	p.Table(rows, "")
-	if text := planner.Alarmed(members); text != "" {
+	if text := quorum.Alarmed(members); text != "" {
 		p.Line()
 		p.Prose(p.Bold(p.Yellow("Warning: ")) + strings.ToUpper(text[:1]) + ui.Clean(text[1:]))
 	}

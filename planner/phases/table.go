@@ -1,4 +1,4 @@
-package preflight
+package phases
 
 import (
 	"github.com/kubewright/kubewright/planner/phases/host"
@@ -10,18 +10,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Table lists the phases in kubeadm's order, with ours where they belong.
-func Table() []*topology.Phase {
+// All lists the phases in kubeadm's order, with ours where they belong.
+func All() []*topology.Phase {
 	return []*topology.Phase{
 		&host.Prepare, &host.Install, &host.Images, &pki.Certs, &pki.Kubeconfigs, &staticpod.Etcd, &staticpod.ControlPlane, &kubelet.KubeletStart, &kubelet.WaitBootstrap,
 		&staticpod.WaitControlPlane, &objects.UploadConfig, &objects.UploadCerts, &kubelet.MarkControlPlane, &kubelet.MarkWorker, &objects.BootstrapToken, &objects.KubeletFinalize, &objects.Addons,
 	}
 }
 
-// Desired lists the items of all phases for the node.
+// Desired lists the items that the phases want on the node.
 func Desired(n *topology.Node) []state.Item {
 	out := make([]state.Item, 0, 64) // about as many as a control plane has
-	for _, p := range Table() {
+	for _, p := range All() {
 		if p.NodeItems != nil {
 			out = append(out, p.NodeItems(n)...)
 		}

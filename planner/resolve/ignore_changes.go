@@ -1,4 +1,4 @@
-package pki
+package resolve
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ func nodeIgnore(n *topology.Node) {
 		// They are a flag of its kubelet as well.
 		flags, n.Taints = append(flags, []string{"register-with-taints"}), nil
 	}
-	n.Kubelet.Args = ignoreArgs(n.Kubelet.Args, n.Seen(state.KindEnvFile, KubeletFlags), flags)
+	n.Kubelet.Args = ignoreArgs(n.Kubelet.Args, n.Seen(state.KindEnvFile, topology.KubeletFlags), flags)
 	n.Ignored = ignoredArgs(n, ComponentArgs(&settings))
 }
 
@@ -83,6 +83,7 @@ type Component struct {
 	Args                    *[]config.Arg
 }
 
+// ComponentArgs returns where the arguments of each static pod stand.
 func ComponentArgs(c *config.Cluster) []Component {
 	return []Component{
 		{"api_server", "kube-apiserver", "apiServer", &c.APIServer.Component.Args},
@@ -122,12 +123,12 @@ func ignoreArgs(wanted []config.Arg, seen state.Value, names [][]string) []confi
 func ignoreTree(wanted, seen state.Value, paths [][]string) state.Value {
 	for _, path := range paths {
 		if len(path) > 0 {
-			wanted = Replaced(wanted, path, At(seen, path))
+			wanted = topology.ReplaceAt(wanted, path, topology.ValueAt(seen, path))
 			continue
 		}
 		for _, key := range seen.Keys() {
 			if key != "apiVersion" && key != "kind" {
-				wanted = Replaced(wanted, []string{key}, seen.AsMap()[key])
+				wanted = topology.ReplaceAt(wanted, []string{key}, seen.AsMap()[key])
 			}
 		}
 	}
@@ -139,37 +140,12 @@ func withoutPaths(v state.Value, paths [][]string) state.Value {
 		if len(path) == 0 {
 			return state.Null()
 		}
-		v = Replaced(v, path, state.Null())
+		v = topology.ReplaceAt(v, path, state.Null())
 	}
 	return v
 }
 
-func At(v state.Value, path []string) state.Value {
-	for _, key := range path {
-		v = v.AsMap()[key]
-	}
-	return v
-}
-
-// Replaced returns the tree with another value at the path; null takes the key away.
-func Replaced(v state.Value, path []string, by state.Value) state.Value {
-	m := map[string]state.Value{}
-	for key, e := range v.AsMap() {
-		m[key] = e
-	}
-	if len(path) > 1 {
-		by = Replaced(m[path[0]], path[1:], by)
-	}
-	if m[path[0]] = by; by.IsNull() {
-		delete(m, path[0])
-	}
-	if len(m) == 0 {
-		return state.Null()
-	}
-	return state.Map(m)
-}
-
-// clusterIgnore does for what is kept in the cluster what node.ignore does for hosts.
+// clusterIgnore does for what is kept in the cluster what nodeIgnore does for hosts.
 func clusterIgnore(c *topology.Cluster) {
 	planes := c.ControlPlanes()
 	if c.Report == nil || len(planes) == 0 || len(c.Lifecycle.IgnoreChanges) == 0 || c.RecordedCA() == "" {
@@ -193,13 +169,13 @@ func clusterIgnore(c *topology.Cluster) {
 		{"kubelet-config", "kubelet", &copied.Kubelet.Config, kubelets},
 		{"kube-proxy", "config.conf", &copied.KubeProxy.Config, proxies},
 	} {
-		ref := SystemConfig(d.name)
-		seen, rendered := DocumentOf(c.Report.Objects[ref], d.key), DocumentOf(wanted[ref], d.key)
+		ref := provenance.SystemConfigMap(d.name)
+		seen, rendered := provenance.DocumentIn(c.Report.Objects[ref], d.key), provenance.DocumentIn(wanted[ref], d.key)
 		if !seen.IsNull() {
 			*d.tree = ignoreTree(*d.tree, seen, differing(rendered, seen, d.paths))
 		}
 	}
-	stored := DocumentOf(c.Report.Objects[SystemConfig("kubeadm-config")], "ClusterConfiguration")
+	stored := provenance.DocumentIn(c.Report.Objects[provenance.SystemConfigMap("kubeadm-config")], "ClusterConfiguration")
 	for _, p := range ComponentArgs(&copied) {
 		if stored.IsNull() {
 			break
@@ -211,15 +187,6 @@ func clusterIgnore(c *topology.Cluster) {
 		*p.Args = ignoreArgs(*p.Args, topology.Attributes("args", state.Args(args)), c.Lifecycle.Below(p.Block, "arg"))
 	}
 	c.Shared = &copied
-}
-
-func SystemConfig(name string) state.ObjectRef {
-	return state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: name}
-}
-
-// DocumentOf returns a document inside a ConfigMap; null when it is not there.
-func DocumentOf(object state.Value, key string) state.Value {
-	return provenance.Document(object.Get("data").AsMap()[key])
 }
 
 // differing returns the paths where what is there is not what is rendered without a
@@ -235,5 +202,5 @@ func differing(rendered, seen state.Value, paths [][]string) [][]string {
 			out = append(out, []string{key})
 		}
 	}
-	return slices.DeleteFunc(out, func(path []string) bool { return At(rendered, path).Equal(At(seen, path)) })
+	return slices.DeleteFunc(out, func(path []string) bool { return topology.ValueAt(rendered, path).Equal(topology.ValueAt(seen, path)) })
 }

@@ -1,20 +1,21 @@
-package planner
+package diff
 
 import (
 	"slices"
 	"strconv"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
 // unwanted lists what of a partial item we set before, that is still there as we set
 // it, and that the configuration no longer asks for. What others have put beside it,
 // also into its lists, is nobody's business.
-func unwanted(want, have, was *state.Item) []AttributeChange {
+func unwanted(want, have, was *state.Item) []planner.AttributeChange {
 	if was.Attributes.Equal(want.Attributes) {
 		return nil // nearly all items are wanted as they were
 	}
-	var out []AttributeChange
+	var out []planner.AttributeChange
 	for _, key := range was.Attributes.Keys() {
 		if want.Class(key) == state.Bound {
 			w := walk{item: want, out: &out}

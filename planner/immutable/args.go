@@ -1,10 +1,9 @@
-package ownership
+package immutable
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -55,15 +54,7 @@ func (k keptArg) in(manifest state.Value, byDefault string) (string, bool) {
 
 // names reports whether an argument's name is this one, as the component reads it.
 func (k keptArg) names(name string) bool {
-	return FlagOf(k.component, name) == k.name
-}
-
-// FlagOf returns a flag's name as its component reads it: all but etcd take _ for -.
-func FlagOf(component, name string) string {
-	if component == "etcd" {
-		return name
-	}
-	return strings.ReplaceAll(name, "_", "-")
+	return kubeadm.FlagName(k.component, name) == k.name
 }
 
 // checkKeptArgs refuses other values of them than the control planes have. One that

@@ -1,4 +1,4 @@
-package ownership
+package immutable
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func checkEtcdMoved(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, n := range c.ControlPlanes() {
 		had, wants, moved := staticpod.EtcdMoved(n)
-		if !moved || staticpod.GoesBack(n, wants) {
+		if !moved || staticpod.ReturnsToFormerData(n, wants) {
 			continue
 		}
 		patches := kubeadm.Patches(n.Input(), "etcd")

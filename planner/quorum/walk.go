@@ -1,9 +1,10 @@
-package planner
+package quorum
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -33,12 +34,12 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 		case a.Add && i >= 0:
 			at[i].Learner, at[i].Healthy, at[i].Name = false, true, a.Name
 		case a.Add:
-			err = QuorumAllows(&Step{Operations: Operations{AddEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
+			err = Allows(&planner.Step{Operations: planner.Operations{planner.AddEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
 			at = append(at, state.EtcdMember{Name: a.Name, PeerURLs: []string{a.PeerURL}, Healthy: true})
 		case i >= 0 && at[i].Learner:
 			at = slices.Delete(at, i, i+1)
 		case i >= 0:
-			err = QuorumAllows(&Step{Operations: Operations{RemoveEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
+			err = Allows(&planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
 			at = slices.Delete(at, i, i+1)
 		}
 		if err != nil {
@@ -55,9 +56,8 @@ func IsLearner(members []state.EtcdMember, peerURL string) bool {
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Learner && slices.Contains(m.PeerURLs, peerURL) })
 }
 
-// Dead reports whether the member at the URL is a voter that does not answer, or
-// never started.
-func Dead(members []state.EtcdMember, peerURL string) bool {
+// IsDown reports whether the member at the URL does not answer, or has never started.
+func IsDown(members []state.EtcdMember, peerURL string) bool {
 	return slices.ContainsFunc(members, func(m state.EtcdMember) bool {
 		return slices.Contains(m.PeerURLs, peerURL) && !m.Healthy
 	})

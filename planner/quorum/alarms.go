@@ -1,10 +1,11 @@
-package planner
+package quorum
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -53,11 +54,11 @@ func HasAlarm(members []state.EtcdMember, alarm string) bool {
 // AlarmsAllow is part of the gate etcd-quorum: nothing is done to members of an
 // etcd with an alarm but what helps against it. Against the one for corrupt data nothing
 // of ours does: which of the members are right has to be settled first.
-func AlarmsAllow(step *Step, members []state.EtcdMember) error {
+func AlarmsAllow(step *planner.Step, members []state.EtcdMember) error {
 	text := Alarmed(members)
-	helps := slices.ContainsFunc(step.Operations, func(op Operation) bool {
+	helps := slices.ContainsFunc(step.Operations, func(op planner.Operation) bool {
 		switch op.(type) {
-		case CompactEtcd, DefragmentEtcd, DisarmEtcd:
+		case planner.CompactEtcd, planner.DefragmentEtcd, planner.DisarmEtcd:
 			return true
 		}
 		return false

@@ -1,4 +1,4 @@
-package planner_test
+package diff_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -189,7 +190,7 @@ func TestDiff(t *testing.T) {
 				it.Attributes = value(x)
 				return snapshot(it)
 			}
-			if got := text(planner.Diff(side(tt.want), side(tt.have), side(tt.recalls))); got != tt.is {
+			if got := text(diff.Changes(side(tt.want), side(tt.have), side(tt.recalls))); got != tt.is {
 				t.Errorf("got:\n%s\nwant:\n%s", got, tt.is)
 			}
 		})
@@ -202,10 +203,10 @@ func TestDiffOfTheUnseen(t *testing.T) {
 	it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}
 	gone := state.Item{Address: address("file:/y"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}
 	dark := &state.Snapshot{Unobserved: []state.Unobserved{{Target: it.Address.Target, Reason: "no answer"}}}
-	if got := planner.Diff(snapshot(it), dark, snapshot(it, gone)); len(got) != 0 {
+	if got := diff.Changes(snapshot(it), dark, snapshot(it, gone)); len(got) != 0 {
 		t.Errorf("changes on a host that did not answer:\n%s", text(got))
 	}
-	if got := planner.Drift(dark, snapshot(it)); len(got) != 0 {
+	if got := diff.Drift(dark, snapshot(it)); len(got) != 0 {
 		t.Errorf("drift on a host that did not answer:\n%s", text(got))
 	}
 }
@@ -228,10 +229,10 @@ func TestDiffOfEquals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Partial: rapid.Bool().Draw(t, "partial"), Attributes: value(tree{"v": anyValue(t, 3, "v")})}
 		s := snapshot(it)
-		if got := planner.Diff(s, s, s); len(got) != 0 {
+		if got := diff.Changes(s, s, s); len(got) != 0 {
 			t.Fatalf("changes between equals:\n%s", text(got))
 		}
-		if got := planner.Drift(s, s); len(got) != 0 {
+		if got := diff.Drift(s, s); len(got) != 0 {
 			t.Fatalf("drift between equals:\n%s", text(got))
 		}
 	})
@@ -244,7 +245,7 @@ func TestDiffFindsEveryEdit(t *testing.T) {
 		a := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"v": anyValue(t, 3, "a")})}
 		b := a
 		b.Attributes = value(tree{"v": anyValue(t, 3, "b")})
-		got := planner.Diff(snapshot(a), snapshot(b), snapshot())
+		got := diff.Changes(snapshot(a), snapshot(b), snapshot())
 		if (len(got) == 0) != a.Attributes.Equal(b.Attributes) {
 			t.Fatalf("equal is %v, changes:\n%s", a.Attributes.Equal(b.Attributes), text(got))
 		}
@@ -276,11 +277,11 @@ func TestDiffOfListsTakesOnlyWhatWasSet(t *testing.T) {
 			return state.Item{Address: address("object:v1/Pod/ns/x"), Kind: state.KindObject, Partial: true, Attributes: value(tree{"c": list})}
 		}
 		want, have, was := it(anyList(t, "want")), it(anyList(t, "have")), it(anyList(t, "was"))
-		if got, fresh := planner.Diff(snapshot(want), snapshot(have), snapshot(want)), planner.Diff(snapshot(want), snapshot(have), snapshot()); len(got) != len(fresh) {
+		if got, fresh := diff.Changes(snapshot(want), snapshot(have), snapshot(want)), diff.Changes(snapshot(want), snapshot(have), snapshot()); len(got) != len(fresh) {
 			t.Fatalf("taken and never set before:\n%s", text(got))
 		}
 		paths := map[string]bool{}
-		for _, c := range planner.Diff(snapshot(want), snapshot(have), snapshot(was)) {
+		for _, c := range diff.Changes(snapshot(want), snapshot(have), snapshot(was)) {
 			for _, a := range c.Attributes {
 				if paths[a.Path] {
 					t.Fatalf("%s is told twice", a.Path)

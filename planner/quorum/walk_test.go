@@ -1,4 +1,4 @@
-package planner_test
+package quorum_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -23,15 +23,15 @@ func TestWalk(t *testing.T) {
 			voters[i], healthy[i] = true, rapid.IntRange(0, 3).Draw(t, "health") > 0
 			members = append(members, state.EtcdMember{ID: fmt.Sprint(i), Name: fmt.Sprint(i), PeerURLs: []string{peer(i)}, Healthy: healthy[i]})
 		}
-		var acts []planner.Act
+		var acts []quorum.Act
 		for range rapid.IntRange(1, 6).Draw(t, "acts") {
 			i := rapid.IntRange(0, 8).Draw(t, "member")
-			acts = append(acts, planner.Act{
+			acts = append(acts, quorum.Act{
 				Step: state.Address{Target: state.NodeKeyTarget("cp", fmt.Sprint(i)), Phase: "p"},
 				Name: fmt.Sprint(i), PeerURL: peer(i), Add: rapid.Bool().Draw(t, "add"),
 			})
 		}
-		sizes, err := planner.Walk(members, acts)
+		sizes, err := quorum.Walk(members, acts)
 		for n, a := range acts {
 			var i int
 			_, _ = fmt.Sscan(a.Name, &i)

@@ -1,4 +1,4 @@
-package pki
+package resolve
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Resolve joins the configuration with what was observed. It is done once per plan.
-func Resolve(v *topology.Fleet) {
+// Fleet joins the configuration with what was observed. It is done once per plan.
+func Fleet(v *topology.Fleet) {
 	v.Clusters, v.RecordedItems, v.Cache = nil, &state.Snapshot{}, topology.NewCache()
 	if v.Recorded != nil {
 		back := v.Returning()

@@ -1,4 +1,4 @@
-package ownership
+package immutable
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -36,9 +37,9 @@ func fixed(c *config.Cluster) map[string]string {
 	return out
 }
 
-// RecordedFixed returns what the state remembers of them, besides old: the first
+// Recorded returns what the state remembers of them, besides old: the first
 // value counts. What is made of something sensitive is not remembered.
-func RecordedFixed(c *topology.Cluster, old map[string]string) map[string]string {
+func Recorded(c *topology.Cluster, old map[string]string) map[string]string {
 	out := maps.Clone(old)
 	if out == nil {
 		out = map[string]string{}
@@ -65,7 +66,7 @@ func clusterLives(c *topology.Cluster) map[string]string {
 	if c.Report == nil {
 		return nil
 	}
-	stored := c.Report.Objects[pki.SystemConfig("kubeadm-config")].Get("data").Get("ClusterConfiguration")
+	stored := c.Report.Objects[provenance.SystemConfigMap("kubeadm-config")].Get("data").Get("ClusterConfiguration")
 	read, err := kubeadm.ReadClusterConfiguration(c.Label, stored.AsString())
 	if err != nil {
 		return nil // drift, which the plan shows
@@ -134,8 +135,8 @@ func APIPort(c *config.Cluster, r *state.Report) int {
 	return WantedPort(c)
 }
 
-// APIManifest asks for what APIPort reads.
-func APIManifest() state.Query {
+// APIManifestQuery asks for what APIPort reads.
+func APIManifestQuery() state.Query {
 	return state.Query{Files: []state.FileQuery{{Path: topology.Manifest("kube-apiserver"), Read: state.ReadContent}}}
 }
 
@@ -152,16 +153,18 @@ func seenPort(r *state.Report) int {
 	return port
 }
 
-// CheckImmutable refuses configurations that want another value of any of them.
-func CheckImmutable(v *topology.Fleet) diag.Diagnostics {
+// Check refuses configurations that want another value of a setting that a living cluster
+// keeps.
+func Check(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
-		diags = append(diags, CheckClusterImmutable(c)...)
+		diags = append(diags, CheckCluster(c)...)
 	}
 	return diags
 }
 
-func CheckClusterImmutable(c *topology.Cluster) diag.Diagnostics {
+// CheckCluster is Check for one cluster.
+func CheckCluster(c *topology.Cluster) diag.Diagnostics {
 	if c.Founding {
 		return nil
 	}
