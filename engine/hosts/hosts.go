@@ -70,12 +70,18 @@ func (m *Member) hasLeft(recorded *state.State) bool {
 	return m.Leaves && (recorded == nil || recorded.Nodes[m.Target] == nil)
 }
 
-// Open lists the hosts of configuration and state. Nothing is contacted yet.
+// Open lists the hosts of configuration and state, in the world that their connections
+// name. Nothing is contacted yet.
 func Open(cfg *config.Config, recorded *state.State, o Options) (*Hosts, error) {
 	w, err := OpenWorld(cfg, recorded, o)
 	if err != nil {
 		return nil, err
 	}
+	return List(w, cfg, recorded, o), nil
+}
+
+// List lists the hosts of configuration and state in a world. Nothing is contacted yet.
+func List(w World, cfg *config.Config, recorded *state.State, o Options) *Hosts {
 	f := &Hosts{World: w, now: o.Now, Answered: func(state.Target) {}}
 	seen := map[state.Target]bool{}
 	queries := observe.Queries(cfg, recorded)
@@ -92,7 +98,7 @@ func Open(cfg *config.Config, recorded *state.State, o Options) (*Hosts, error) 
 		})
 	}
 	if recorded == nil {
-		return f, nil
+		return f
 	}
 	forgotten := ownership.Forgotten(cfg, recorded)
 	for t, n := range recorded.Nodes {
@@ -107,7 +113,7 @@ func Open(cfg *config.Config, recorded *state.State, o Options) (*Hosts, error) 
 			},
 		})
 	}
-	return f, nil
+	return f
 }
 
 // formerly returns how a node is reached whose block is gone: as the state remembers it, by

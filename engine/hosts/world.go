@@ -26,7 +26,7 @@ import (
 type Options struct {
 	// Folder is where relative names of files begin.
 	Folder string
-	// SimFile is where a simulated world is kept, and openSim opens it; nil stands for sim.Open.
+	// SimFile is where a simulated world is kept, and OpenSim opens it; nil stands for sim.Open.
 	SimFile string
 	OpenSim func(path string) (*sim.World, error)
 	// Passphrase asks for that of a private key; nil when nobody can be asked.
@@ -217,8 +217,15 @@ func OpenSimulated(o Options) (simWorld, error) {
 	if err != nil {
 		return simWorld{}, err
 	}
+	return simulated(w), nil
+}
+
+// Simulated returns a simulated world as one that hosts are in.
+func Simulated(w *sim.World) World { return simulated(w) }
+
+func simulated(w *sim.World) simWorld {
 	w.PodHash = kubeadm.StaticPodHash
-	return simWorld{w}, nil
+	return simWorld{w}
 }
 
 func (w simWorld) Open(_ context.Context, c config.Connection, address string) (providers.Host, error) {
