@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,12 +16,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -65,16 +61,6 @@ func newOperator(t testing.TB, cfg *config.Config) *operator {
 	return &operator{t: t, world: w, config: cfg}
 }
 
-func (o *operator) host(_ context.Context, t state.Target) (providers.Host, error) {
-	for _, n := range o.config.Nodes {
-		if n.Target == t {
-			return o.world.Host(n.Address), nil
-		}
-	}
-	was := o.recorded.Nodes[t]
-	return o.world.Host(cmp.Or(was.Connection.Get("host").AsString(), was.Address)), nil
-}
-
 // lineage is that of the operator's state.
 const lineage = "l1"
 
@@ -83,60 +69,14 @@ func (o *operator) hosts() *hosts.Hosts {
 	return hosts.List(hosts.Simulated(o.world), o.config, o.recorded, hosts.Options{Now: o.world.Now})
 }
 
-// observe looks at every host, and at the API through the first that has it.
+// observe observes every host, and the API and etcd of the cluster, by the engine.
 func (o *operator) observe() *topology.Fleet {
-	ctx := context.Background()
-	v := &topology.Fleet{
-		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, AllowUnreachable: o.allowUnreachable, AllowOlderState: o.allowOlder, ObservedAt: o.world.Now(),
-		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
-	}
+	all := o.hosts()
+	all.Replace, all.Rotate = o.replace, o.rotate
+	v := all.Observe(context.Background(), o.config, o.recorded)
+	v.Destroy, v.AllowUnreachable, v.AllowOlderState, v.ObservedAt = o.destroy, o.allowUnreachable, o.allowOlder, o.world.Now()
 	v.Replace, v.AcceptNewHost, v.ForgetUnreachable, v.Rotate = o.replace, o.accept, o.forget, o.rotate
-	for t, q := range observe.Queries(o.config, o.recorded) {
-		h, _ := o.host(ctx, t)
-		r, err := h.Observe(ctx, q)
-		if err != nil {
-			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error(), Answered: errors.Is(err, providers.ErrAuth)}
-			continue
-		}
-		v.Reports[t] = r
-	}
-	o.observeCluster(ctx, v)
 	return v
-}
-
-func (o *operator) observeCluster(ctx context.Context, v *topology.Fleet) {
-	for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
-		r := v.Reports[n.Target]
-		if r == nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() {
-			continue
-		}
-		h := o.world.Host(n.Address)
-		if client, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
-			if id, err := client.Identity(ctx); err == nil {
-				v.Etcds[n.Target] = id
-			}
-		}
-		if v.ClusterReports["prod"] != nil {
-			continue
-		}
-		api, err := sim.Access{}.API(ctx, h, config.JoinHostPort(n.Address, 6443))
-		if err != nil {
-			v.ClusterErrors["prod"] = err.Error()
-			continue
-		}
-		q := observe.ClusterQuery(o.config, o.recorded, "prod", o.replace...)
-		q.TokenSecrets = rotation.AsksForTokens(o.config, "prod", o.rotate, r)
-		report, err := api.Observe(ctx, q)
-		if err != nil {
-			v.ClusterErrors["prod"] = err.Error()
-			continue
-		}
-		if client, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
-			report.Members, report.EtcdClusterID, _ = client.Members(ctx)
-		}
-		v.ClusterReports["prod"] = report
-	}
 }
 
 // plan observes and plans.
