@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -15,14 +14,11 @@ import (
 func (w *World) Clone() *World {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &World{
-		PodHash: w.PodHash, Pace: w.Pace, Watch: w.Watch,
-		d: deep(reflect.ValueOf(w.d)).Interface().(saved), effects: w.effects, violations: slices.Clone(w.violations),
-		// What these hold is made once and never changed.
-		baselines: maps.Clone(w.baselines), bases: maps.Clone(w.bases), manifests: maps.Clone(w.manifests), settings: maps.Clone(w.settings), hashes: maps.Clone(w.hashes),
-		workers: map[*worker]bool{},
-		names:   maps.Clone(w.names), planes: maps.Clone(w.planes), pending: maps.Clone(w.pending),
-	}
+	d := deep(reflect.ValueOf(w.saved())).Interface().(saved)
+	out := newWorld(w.fleet.Clone(d.Hosts, d.Blobs), d)
+	out.PodHash, out.Pace, out.Watch = w.PodHash, w.Pace, w.Watch
+	out.effects, out.violations = w.effects, slices.Clone(w.violations)
+	return out
 }
 
 // atoms are the types whose values nobody can change.

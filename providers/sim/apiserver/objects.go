@@ -1,0 +1,138 @@
+package apiserver
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/providers/sim/file"
+	"github.com/kubewright/kubewright/providers/sim/machine"
+	"github.com/kubewright/kubewright/providers/sim/store"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Apply is server-side apply for the field manager kubewright, forced: leaves
+// that were applied before and are no longer sent go, all others stay.
+func (a API) Apply(ref state.ObjectRef, wanted state.Value) {
+	o := a.c.Objects[ref.String()]
+	if o == nil {
+		o = &store.Object{Live: state.FromGo(map[string]any{"metadata": map[string]any{
+			"uid": a.NewUID(), "creationTimestamp": machine.Timestamp(a.servers.Now), "generation": 1,
+		}})}
+		a.c.Objects[ref.String()] = o
+	}
+	if o.Trusts == nil && (ref.Kind == "DaemonSet" || ref.Kind == "Deployment") {
+		o.Trusts = a.RootCAs()
+		a.IssueTokens(o)
+	}
+	if o.Token == nil && store.IsTokenSecret(wanted) {
+		a.servers.signSecret(o)
+	}
+	before := o.Live
+	o.Live = a.defaults(ref, store.Merge(o.Live, o.Applied, wanted))
+	o.Applied = wanted
+	if !before.Equal(o.Live) {
+		a.NewVersion(o)
+	}
+	if !before.Get("spec.template").Equal(o.Live.Get("spec.template")) {
+		a.RestartProxies(ref)
+	}
+}
+
+// NewVersion gives a changed object a new resourceVersion.
+func (a API) NewVersion(o *store.Object) {
+	a.c.Made++
+	o.Live = store.With(o.Live, state.String(fmt.Sprint(1000+a.c.Made)), "metadata", "resourceVersion")
+}
+
+// defaults adds what the API server and its controllers add.
+func (a API) defaults(ref state.ObjectRef, v state.Value) state.Value {
+	switch ref.Kind {
+	case "Namespace":
+		v = store.WithDefault(v, ref.Name, "metadata", "labels", "kubernetes.io/metadata.name")
+		v = store.WithDefault(v, []any{"kubernetes"}, "spec", "finalizers")
+		return store.WithDefault(v, "Active", "status", "phase")
+	case "Service":
+		return a.serviceDefaults(ref, v)
+	case "Deployment", "DaemonSet", "StatefulSet":
+		return store.WorkloadDefaults(ref.Kind, v)
+	case "ClusterRoleBinding", "RoleBinding":
+		return store.BindingDefaults(v)
+	}
+	return v
+}
+
+func (a API) serviceDefaults(ref state.ObjectRef, v state.Value) state.Value {
+	v = store.WithDefault(v, "10.96."+fmt.Sprint(1+len(a.c.Objects)%200)+".7", "spec", "clusterIP")
+	v = store.WithDefault(v, []any{v.Get("spec.clusterIP").AsString()}, "spec", "clusterIPs")
+	v = store.WithDefault(v, "ClusterIP", "spec", "type")
+	v = store.WithDefault(v, "None", "spec", "sessionAffinity")
+	v = store.WithDefault(v, "Cluster", "spec", "internalTrafficPolicy")
+	v = store.WithDefault(v, "SingleStack", "spec", "ipFamilyPolicy")
+	v = store.WithDefault(v, []any{"IPv4"}, "spec", "ipFamilies")
+	var ports []state.Value
+	for _, p := range v.Get("spec.ports").AsList() {
+		p = store.WithDefault(p, "TCP", "protocol")
+		ports = append(ports, store.WithDefault(p, p.Get("port"), "targetPort"))
+	}
+	if ports != nil {
+		v = store.With(v, state.List(ports...), "spec", "ports")
+	}
+	return v
+}
+
+// Object returns what the API shows of an object, or null.
+func (a API) Object(ref state.ObjectRef) state.Value {
+	if ref.APIVersion == "v1" && ref.Kind == "Node" {
+		if a.c.Nodes[ref.Name] == nil {
+			return state.Value{}
+		}
+		return a.nodeObject(ref.Name)
+	}
+	o := a.c.Objects[ref.String()]
+	if o == nil {
+		if ref.APIVersion == "v1" && ref.Kind == "Namespace" && slices.Contains(store.SystemNamespaces, ref.Name) {
+			return state.FromGo(map[string]any{
+				"apiVersion": "v1", "kind": "Namespace", "status": map[string]any{"phase": "Active"},
+				"metadata": map[string]any{"name": ref.Name, "labels": map[string]any{"kubernetes.io/metadata.name": ref.Name}},
+			})
+		}
+		return state.Value{}
+	}
+	if ref == state.ClusterInfo {
+		return a.signed(o.Live)
+	}
+	return o.Live
+}
+
+// signed adds the signatures that the bootstrap signer keeps in cluster-info.
+func (a API) signed(live state.Value) state.Value {
+	data := maps.Clone(live.Get("data").AsMap())
+	if data == nil || data["kubeconfig"].IsNull() {
+		return live
+	}
+	for _, key := range a.c.Keys(store.TokenPrefix) {
+		if id := strings.TrimPrefix(key, store.TokenPrefix); a.c.Objects[key].TokenField("usage-bootstrap-signing") == "true" {
+			data["jws-kubeconfig-"+id] = state.String("eyJhbGciOiJIUzI1NiIsImtpZCI6I.." + a.servers.Derive(43, "jws", id, data["kubeconfig"].AsString()))
+		}
+	}
+	out := maps.Clone(live.AsMap())
+	out["data"] = state.Map(data)
+	return state.Map(out)
+}
+
+func (a API) NewUID() string {
+	a.c.Made++
+	h := a.servers.Derive(32, "uid", a.c.ID, fmt.Sprint(a.c.Made))
+	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
+}
+
+// InfoCAs returns the CAs in cluster-info.
+func InfoCAs(object state.Value) []state.CertificateInfo {
+	conf, err := file.ImportKubeconfig([]byte(object.Get("data").AsMap()[state.ClusterInfoKey].AsString()))
+	if err != nil || conf == nil {
+		return nil
+	}
+	return conf.Kubeconfig.CAs
+}
