@@ -7,12 +7,10 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim/apiserver"
 	"github.com/kubewright/kubewright/providers/sim/etcd"
 	"github.com/kubewright/kubewright/providers/sim/machine"
 	"github.com/kubewright/kubewright/providers/sim/staticpod"
-	"github.com/kubewright/kubewright/providers/sim/store"
 	"github.com/kubewright/kubewright/providers/sim/workload"
 	"github.com/kubewright/kubewright/state"
 )
@@ -23,7 +21,7 @@ type api struct {
 	endpoint string
 }
 
-// read does something with the API that changes nothing.
+// read is a request to the API that changes nothing.
 func (a *api) read(ctx context.Context, op, detail string, do func(*apiserver.Session) error) error {
 	w := a.h.w
 	w.mu.Lock()
@@ -38,13 +36,13 @@ func (a *api) read(ctx context.Context, op, detail string, do func(*apiserver.Se
 }
 
 // act is one effect on the API.
-func (a *api) act(ctx context.Context, op, detail string, do func(*World, *etcd.Cluster) error) error {
-	return a.actIf(ctx, op, detail, func(*World, *etcd.Cluster) error { return nil }, do)
+func (a *api) act(ctx context.Context, op, detail string, do func(apiserver.API) error) error {
+	return a.actIf(ctx, op, detail, func(apiserver.API) error { return nil }, do)
 }
 
-// actIf acts when check finds no fault. Otherwise the API answers with that, and
-// there is no effect.
-func (a *api) actIf(ctx context.Context, op, detail string, check, do func(*World, *etcd.Cluster) error) error {
+// actIf is act if check returns no error. Otherwise that is the answer, and there is no
+// effect.
+func (a *api) actIf(ctx context.Context, op, detail string, check, do func(apiserver.API) error) error {
 	w := a.h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,20 +54,20 @@ func (a *api) actIf(ctx context.Context, op, detail string, check, do func(*Worl
 	if err != nil {
 		return err
 	}
-	if err := check(w, s.Cluster); err != nil {
+	if err := check(w.servers.API(s.Cluster)); err != nil {
 		return err
 	}
 	return w.act(m, op, detail, func() error {
 		w.time.Advance(machine.TimeFile)
-		// What is deleted needs space as well, and is let through by etcd.
+		// A deletion needs space as well, and etcd admits it.
 		if s.Cluster.Armed(etcd.AlarmCorrupt) || s.Cluster.Armed(etcd.AlarmNoSpace) && !strings.HasPrefix(op, "delete_") {
 			return etcd.ErrNoSpace
 		}
-		return do(w, s.Cluster)
+		return do(w.servers.API(s.Cluster))
 	}, nil)
 }
 
-// Observe reads what the query asks for.
+// Observe answers a query.
 func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error) {
 	r := &state.ClusterReport{Objects: map[state.ObjectRef]state.Value{}, Nodes: map[string]state.NodeReport{}}
 	err := a.read(ctx, "api.observe", "", func(s *apiserver.Session) error {
@@ -93,7 +91,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 		if q.TokenSecrets {
 			r.TokenSecrets, r.TokensSeen = c.TokenSecrets(), true
 		}
-		r.Pods, r.Budgets = workload.Of(w.servers, c).PodReports(q.Drained(r.Nodes))
+		r.Pods, r.Budgets = workload.Of(w.servers.API(c)).PodReports(q.Drained(r.Nodes))
 		r.Claims = c.ClaimReports(q.Drained(r.Nodes))
 		return nil
 	})
@@ -103,7 +101,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 	return r, nil
 }
 
-// Node looks at one node; it is nil when there is none.
+// Node returns one node, or nil.
 func (a *api) Node(ctx context.Context, name string) (*state.NodeReport, error) {
 	var out *state.NodeReport
 	err := a.read(ctx, "api.observe", name, func(s *apiserver.Session) error {
@@ -116,7 +114,7 @@ func (a *api) Node(ctx context.Context, name string) (*state.NodeReport, error) 
 	return out, err
 }
 
-// StaticPod looks at one mirror pod; it is nil when there is none.
+// StaticPod returns one mirror pod, or nil.
 func (a *api) StaticPod(ctx context.Context, name string) (*state.StaticPodReport, error) {
 	var out *state.StaticPodReport
 	err := a.read(ctx, "api.observe", name, func(s *apiserver.Session) error {
@@ -133,7 +131,7 @@ func (a *api) StaticPod(ctx context.Context, name string) (*state.StaticPodRepor
 	return out, err
 }
 
-// Object looks at one object; it is null when there is none.
+// Object returns one object, or null.
 func (a *api) Object(ctx context.Context, ref state.ObjectRef) (state.Value, error) {
 	var out state.Value
 	err := a.read(ctx, "api.observe", ref.String(), func(s *apiserver.Session) error {
@@ -163,77 +161,32 @@ func (a *api) Ready(ctx context.Context) error {
 
 // PatchNode sets and removes labels, annotations and taints of a node.
 func (a *api) PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
-	expected := func(w *World, c *etcd.Cluster) error {
-		if expect == nil || c.Nodes[op.Node] == nil {
+	expected := func(api apiserver.API) error {
+		if expect == nil || !api.HasNode(op.Node) {
 			return nil
 		}
-		return expect(w.servers.API(c).NodeReport(op.Node))
+		return expect(api.NodeReport(op.Node))
 	}
-	return a.actIf(ctx, "patch_node", op.Node, expected, func(_ *World, c *etcd.Cluster) error {
-		n := c.Nodes[op.Node]
-		if n == nil {
-			return notFound(op.Node)
-		}
-		n.Patch(op.Labels, op.Annotations, op.RemoveLabels, op.RemoveAnnotations, op.Taints, op.RemoveTaints)
-		c.Stale = true
-		return nil
-	})
+	return a.actIf(ctx, "patch_node", op.Node, expected, func(api apiserver.API) error { return api.PatchNode(op) })
 }
 
 // Restart marks the pods of a DaemonSet or Deployment; simulated ones start at
 // once, and read which CAs to trust.
 func (a *api) Restart(ctx context.Context, op planner.RestartPods) error {
 	ref := state.ObjectRef{APIVersion: "apps/v1", Kind: op.Kind, Namespace: op.Namespace, Name: op.Name}
-	return a.act(ctx, "restart", ref.String(), func(w *World, c *etcd.Cluster) error {
-		o := c.Objects[ref.String()]
-		if o == nil {
-			return nil
-		}
-		o.Live = store.With(o.Live, state.String(op.Mark), "spec", "template", "metadata", "annotations", planner.RestartAnnotation)
-		if roots := w.servers.API(c).RootCAs(); roots != nil {
-			o.Trusts = roots
-		}
-		w.servers.API(c).IssueTokens(o)
-		w.servers.API(c).RestartProxies(ref)
-		return nil
-	})
-}
-
-func notFound(node string) error {
-	return &providers.Error{Kind: providers.ErrNotFound, Do: "change node " + node, Cause: fmt.Errorf("nodes %q not found", node)}
+	return a.act(ctx, "restart", ref.String(), func(api apiserver.API) error { return api.Restart(op) })
 }
 
 // Cordon makes a node unschedulable, or schedulable again.
 func (a *api) Cordon(ctx context.Context, op planner.Cordon) error {
-	return a.act(ctx, "cordon", op.Node, func(w *World, c *etcd.Cluster) error {
-		n := c.Nodes[op.Node]
-		if n == nil {
-			return notFound(op.Node)
-		}
-		marked := op.For == "" || n.Annotations[planner.CordonAnnotation] == op.For
-		switch {
-		case op.Undo && marked:
-			n.Unschedulable = false
-			delete(n.Annotations, planner.CordonAnnotation)
-			if op.Remember != "" {
-				n.Patch(nil, map[string]string{planner.LetInAnnotation: planner.LetIn(w.fleet.Now, op.Remember)}, nil, nil, nil, nil)
-			}
-		case !op.Undo && !n.Unschedulable:
-			n.Unschedulable = true
-			if op.For != "" {
-				n.Patch(nil, map[string]string{planner.CordonAnnotation: op.For}, nil, nil, nil, nil)
-			}
-		}
-		c.Stale = true
-		return nil
-	})
+	return a.act(ctx, "cordon", op.Node, func(api apiserver.API) error { return api.Cordon(op) })
 }
 
 // CreateToken makes a bootstrap token, or changes it.
 func (a *api) CreateToken(ctx context.Context, op planner.CreateToken, half state.Secret) (state.Secret, error) {
 	var token string
-	err := a.act(ctx, "create_token", op.Description, func(w *World, c *etcd.Cluster) error {
-		token = w.servers.API(c).NewToken(op, string(half.Reveal()))
+	err := a.act(ctx, "create_token", op.Description, func(api apiserver.API) error {
+		token = api.NewToken(op, string(half.Reveal()))
 		return nil
 	})
 	if err != nil {
@@ -245,8 +198,8 @@ func (a *api) CreateToken(ctx context.Context, op planner.CreateToken, half stat
 // UploadCerts keeps a record of what would be encrypted.
 func (a *api) UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error) {
 	var made string
-	err := a.act(ctx, "upload_certs", "kubeadm-certs", func(w *World, c *etcd.Cluster) error {
-		made = w.servers.API(c).UploadCerts(op, files, string(key.Reveal()))
+	err := a.act(ctx, "upload_certs", "kubeadm-certs", func(api apiserver.API) error {
+		made = api.UploadCerts(op, files, string(key.Reveal()))
 		return nil
 	})
 	return state.NewSecret([]byte(made)), err
@@ -254,22 +207,14 @@ func (a *api) UploadCerts(ctx context.Context, op planner.UploadCerts, files map
 
 // DeleteJoinTokens deletes the tokens that were made for joins.
 func (a *api) DeleteJoinTokens(ctx context.Context, keep []string) error {
-	return a.act(ctx, "delete_join_tokens", "", func(_ *World, c *etcd.Cluster) error {
-		for _, id := range c.JoinTokens() {
-			if !slices.Contains(keep, id) {
-				c.CollectGarbage(c.Objects[store.TokenPrefix+id].Live.Get("metadata.uid").AsString())
-				delete(c.Objects, store.TokenPrefix+id)
-			}
-		}
-		return nil
-	})
+	return a.act(ctx, "delete_join_tokens", "", func(api apiserver.API) error { return api.DeleteJoinTokens(keep) })
 }
 
 // DeleteToken deletes a token's Secret.
 func (a *api) DeleteToken(ctx context.Context, token state.Secret) error {
 	id, _, _ := strings.Cut(string(token.Reveal()), ".")
-	return a.act(ctx, "delete_token", id, func(_ *World, c *etcd.Cluster) error {
-		delete(c.Objects, store.TokenPrefix+id)
+	return a.act(ctx, "delete_token", id, func(api apiserver.API) error {
+		api.DeleteToken(id)
 		return nil
 	})
 }
@@ -282,34 +227,30 @@ func (a *api) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 	if log == nil {
 		log = func(string) {}
 	}
-	// Told when the world is not held any more: who hears of it may look at it.
+	// They are logged after the lock is released: the logger may use the world.
 	var said []string
 	defer func() {
 		for _, text := range said {
 			log(text)
 		}
 	}()
-	return a.act(ctx, "drain", op.Node, func(w *World, c *etcd.Cluster) error {
-		if c.Nodes[op.Node] == nil {
-			return notFound(op.Node)
+	return a.act(ctx, "drain", op.Node, func(api apiserver.API) error {
+		if !api.HasNode(op.Node) {
+			return apiserver.NotFound(op.Node)
 		}
-		pods, err := c.Evictable(w.fleet.Now, op)
-		if err != nil {
-			return err
-		}
-		return workload.Of(w.servers, c).Evict(ctx, op, pods, func(text string) { said = append(said, text) })
+		return workload.Of(api).Drain(ctx, op, func(text string) { said = append(said, text) })
 	})
 }
 
-// DeprecatedAPIs returns those that the API server on the host was asked for. A
-// version that does not serve one has forgotten it.
+// DeprecatedAPIs returns the deprecated APIs that the API server on the host was asked for,
+// without those that its version does not serve any more.
 func (a *api) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error) {
 	var out []state.DeprecatedAPI
 	err := a.read(ctx, "api.deprecated", "", func(s *apiserver.Session) error {
 		_, p := s.On.Processes().Pod(staticpod.APIServer)
 		var major, minor, removed int
 		if _, err := fmt.Sscanf(p.Tag(), "v%d.%d", &major, &minor); err != nil {
-			return nil //nolint:nilerr // an image of the user's, whose version nobody knows
+			return nil //nolint:nilerr // an image of the user's, whose version is unknown
 		}
 		for _, d := range s.On.Deprecated {
 			if _, err := fmt.Sscanf(d.Removed, "1.%d", &removed); err == nil && removed > minor {
@@ -319,4 +260,15 @@ func (a *api) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
 		return nil
 	})
 	return state.MergeDeprecated(out), err
+}
+
+// Apply sets the fields of an object, and makes it where it is missing.
+func (a *api) Apply(ctx context.Context, wanted state.Value, createOnly bool) error {
+	name := wanted.Get("kind").AsString() + "/" + wanted.Get("metadata.name").AsString()
+	return a.act(ctx, "apply_object", name, func(api apiserver.API) error { return api.Apply(wanted, createOnly) })
+}
+
+// Delete deletes an object; of a namespace, also what is in it.
+func (a *api) Delete(ctx context.Context, ref state.ObjectRef) error {
+	return a.act(ctx, "delete_object", ref.String(), func(api apiserver.API) error { return api.Delete(ref) })
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// audit finds what has to hold at every moment and does not.
+// audit finds violations of what has to hold at every moment.
 type audit struct {
 	servers *apiserver.Servers
 	found   []string
@@ -36,7 +36,7 @@ func (au *audit) each(component string, do func(*machine.Machine, *machine.Stati
 	}
 }
 
-// etcdDistrust: a member and its peers.
+// etcdDistrust checks an etcd, its peers and its health check.
 func (au *audit) etcdDistrust(m *machine.Machine, running *machine.StaticPod, p *staticpod.Manifest) {
 	au.each(staticpod.Etcd, func(peer *machine.Machine, other *machine.StaticPod, q *staticpod.Manifest) {
 		if !m.Certificates().IssuedBy(p.Flag("peer-cert-file", ""), other.Trusts["peer-trusted-ca-file"]) {
@@ -51,7 +51,7 @@ func (au *audit) etcdDistrust(m *machine.Machine, running *machine.StaticPod, p 
 	}
 }
 
-// serverDistrust: an API server and what it calls.
+// serverDistrust checks an API server, and the etcds, kubelets and front proxies that it calls.
 func (au *audit) serverDistrust(m *machine.Machine, running *machine.StaticPod, p *staticpod.Manifest) {
 	au.each(staticpod.Etcd, func(peer *machine.Machine, other *machine.StaticPod, q *staticpod.Manifest) {
 		if !peer.Certificates().IssuedBy(q.Flag("cert-file", ""), running.Trusts["etcd-cafile"]) {
@@ -77,7 +77,7 @@ func (au *audit) serverDistrust(m *machine.Machine, running *machine.StaticPod, 
 	})
 }
 
-// clientDistrust: those on a host who call API servers by kubeconfigs.
+// clientDistrust checks the clients on a machine that call API servers with kubeconfigs.
 func (au *audit) clientDistrust(m *machine.Machine) {
 	type caller struct {
 		name  string
@@ -109,7 +109,7 @@ func (au *audit) clientDistrust(m *machine.Machine) {
 	}
 }
 
-// podDistrust: pods of kube-system that call the API, and what is in cluster-info.
+// podDistrust checks pods that call the API.
 func (au *audit) podDistrust(c *etcd.Cluster) {
 	for _, key := range append(c.Keys("apps/v1/DaemonSet/"), c.Keys("apps/v1/Deployment/")...) {
 		o := c.Objects[key]
@@ -121,7 +121,7 @@ func (au *audit) podDistrust(c *etcd.Cluster) {
 	}
 }
 
-// tokenDistrust: the tokens that an API server does not believe.
+// tokenDistrust checks the tokens that an API server does not verify.
 func (au *audit) tokenDistrust(m *machine.Machine, running *machine.StaticPod, p *staticpod.Manifest) {
 	believed := running.Trusts[apiserver.FlagVerify]
 	believes := func(keys []string) bool {
@@ -197,26 +197,24 @@ func (au *audit) broken() []string {
 	return out
 }
 
-// stranded reports whether an API server takes requests while the etcd beside it is no
-// member of its cluster any more: it fails them.
+// stranded reports whether an API server accepts requests while the etcd beside it is no
+// member of its cluster any more, so that they fail.
 func (au *audit) stranded(m *machine.Machine) bool {
 	api, _ := m.Processes().Pod(staticpod.APIServer)
 	etcd, runs := au.servers.ProcessOn(m)
 	return !m.Off && api != nil && runs && api.Exited == "" && etcd.Removed()
 }
 
-// Violations returns the moments at which something was broken that has to hold
-// throughout, as far as Watch is set.
+// Violations returns the violations that were found after effects while Watch was set.
 func (w *World) Violations() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.violations
 }
 
-// Distrust lists who of all components does not trust the certificate that
-// another one shows it at present, as far as both run: each with what it has read
-// when it started, or rereads by itself. It may be called from OnEffect, and
-// from nowhere else while the world is in use.
+// Distrust lists the running components that do not trust the certificate that another one
+// shows them at present: each with the CAs that it has read when it started, or rereads by
+// itself. While the world is in use it may only be called from OnEffect.
 func (w *World) Distrust() []string {
 	au := audit{servers: w.servers}
 	for _, m := range w.fleet.Machines() {

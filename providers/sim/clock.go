@@ -11,7 +11,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/workload"
 )
 
-// Clock is the world's time. It passes while all who are busy sleep, and then at once.
+// Clock is the world's time. It passes when all busy tasks sleep, and then at once.
 type Clock struct{ w *World }
 
 // Clock returns the clock of the world.
@@ -20,11 +20,10 @@ func (w *World) Clock() *Clock { return &Clock{w} }
 // Now returns the world's time.
 func (c *Clock) Now() time.Time { return c.w.Now() }
 
-// worker is somebody who is busy, and how many of the things that it does at the same
-// time sleep.
+// worker is a task that is busy, and how many of its concurrent parts sleep.
 type worker struct{ asleep int }
 
-// sleeper is a worker who sleeps.
+// sleeper is a part of a task that sleeps.
 type sleeper struct {
 	of    *worker
 	until time.Time
@@ -33,16 +32,17 @@ type sleeper struct {
 
 type workerKey struct{}
 
-// timeline is how a world moves on: who is busy, who sleeps, and what happens when time passes.
+// timeline is how a world moves on: the busy and the sleeping tasks, and what happens when
+// time passes.
 type timeline struct {
 	servers  *apiserver.Servers
 	workers  map[*worker]bool
 	sleepers []*sleeper
 }
 
-// Busy implements providers.Clock. However long the machine takes for what somebody does,
-// no time passes in the world for those who wait for it; who is busy must not wait for
-// one who sleeps but by sleeping. Who is busy already goes on with that.
+// Busy implements providers.Clock. No time passes in the world while a busy task works,
+// however long it takes. A busy task must not wait for a sleeping one other than by
+// sleeping. A context of a busy task is returned as it is.
 func (c *Clock) Busy(ctx context.Context) (context.Context, func()) {
 	w, me := c.w, &worker{}
 	w.mu.Lock()
@@ -59,8 +59,8 @@ func (c *Clock) Busy(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// Suspend has all who are busy now stand still, like a machine that is suspended, until
-// resume is called: time passes for others meanwhile.
+// Suspend stops all busy tasks, like a suspended machine, until resume is called: meanwhile
+// time passes for others.
 func (c *Clock) Suspend() (resume func()) {
 	w := c.w
 	w.mu.Lock()
@@ -80,8 +80,8 @@ func (c *Clock) Suspend() (resume func()) {
 }
 
 // Sleep returns when the duration has passed in the world and its Pace, if there is one,
-// has returned. Several who sleep at the same time sleep side by side. For somebody who
-// is not Busy the time passes at once.
+// has returned. Concurrent sleeps overlap. For a task that is not Busy the time passes at
+// once.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	w := c.w
 	until := w.Now().Add(d)
@@ -115,7 +115,7 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// pass lets time pass until the first wakes, when all who are busy sleep.
+// pass lets time pass until the first sleeper wakes, if all busy tasks sleep.
 func (t *timeline) pass() {
 	for me := range t.workers {
 		if me.asleep == 0 {
@@ -134,7 +134,7 @@ func (t *timeline) pass() {
 	t.Advance(first.Sub(t.servers.Now))
 }
 
-// wakeDue wakes those whose time has come.
+// wakeDue wakes the sleepers that are due.
 func (t *timeline) wakeDue() {
 	t.wakeIf(func(s *sleeper) bool { return !s.until.After(t.servers.Now) })
 }
@@ -187,7 +187,7 @@ func (t *timeline) Settle() {
 		}
 		for _, c := range t.servers.List() {
 			if c.Stale && c.HasQuorum() {
-				workload.Of(t.servers, c).Reconcile()
+				workload.Of(t.servers.API(c)).Reconcile()
 			}
 		}
 		if !changed {

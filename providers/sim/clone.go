@@ -8,9 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Clone returns a world in which everything is as it is in this one, and which
-// goes its own way from then on. It is kept in no file, and nobody is told of
-// its effects; what else was set of this world holds there as well.
+// Clone returns an independent copy of the world. It is kept in no file and has no hooks of
+// effects and observations; other settings are copied.
 func (w *World) Clone() *World {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -21,12 +20,11 @@ func (w *World) Clone() *World {
 	return out
 }
 
-// atoms are the types whose values nobody can change.
+// atoms are the types whose values are immutable.
 var atoms = map[reflect.Type]bool{reflect.TypeFor[time.Time](): true, reflect.TypeFor[state.Value](): true}
 
-// deep copies a value and everything that it leads to, whatever it consists of,
-// so that nothing that is added to a world is shared by mistake. Fields that are
-// not exported are copied as they are.
+// deep copies a value and everything that it refers to, so that nothing that is added to a
+// world is shared by mistake. Fields that are not exported are copied as they are.
 func deep(v reflect.Value) reflect.Value {
 	switch {
 	case atoms[v.Type()]:

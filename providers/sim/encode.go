@@ -8,7 +8,7 @@ import (
 )
 
 // encode returns the world's file: one line for each host, each object and each
-// content, so that differences read well and ten thousand hosts stay small.
+// content, so that diffs are readable and ten thousand hosts stay small.
 func (w *World) encode() ([]byte, error) {
 	w.sweep()
 	var b bytes.Buffer
@@ -63,8 +63,8 @@ func line(b *bytes.Buffer, head string, v any) error {
 	return nil
 }
 
-// sweep forgets what nobody has any more: content that no host holds, and
-// clusters whose data is gone from every host.
+// sweep drops what is not referred to any more: content that no host holds, and clusters
+// whose data is gone from every host.
 func (w *World) sweep() {
 	used, alive := map[string]bool{}, map[string]bool{}
 	for _, m := range w.fleet.Hosts {

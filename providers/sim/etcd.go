@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim/etcd"
@@ -45,7 +44,7 @@ func (e *etcdClient) answering() (*etcd.Cluster, error) {
 		case at != nil:
 			last = at
 		case !c.External() && client == nil:
-			return nil, fmt.Errorf("cannot %s: %w", do, err) // nobody is asked without a certificate
+			return nil, fmt.Errorf("cannot %s: %w", do, err) // without a certificate no request is made
 		case !c.External() && err != nil:
 			last = fmt.Errorf("%w: %w", providers.ErrUntrusted, err)
 		case !c.External() && !c.TrustsClient(client):
@@ -57,7 +56,7 @@ func (e *etcdClient) answering() (*etcd.Cluster, error) {
 	return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: do, Cause: last}
 }
 
-func (e *etcdClient) act(ctx context.Context, op, detail string, do func(*World, *etcd.Cluster) error) error {
+func (e *etcdClient) act(ctx context.Context, op, detail string, do func(*etcd.Cluster) error) error {
 	w := e.h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +70,7 @@ func (e *etcdClient) act(ctx context.Context, op, detail string, do func(*World,
 	}
 	return w.act(m, op, detail, func() error {
 		w.time.Advance(machine.TimeFile)
-		if err := do(w, c); err != nil {
+		if err := do(c); err != nil {
 			return err
 		}
 		m.CountChange(op + " " + detail)
@@ -97,18 +96,7 @@ func (e *etcdClient) Members(ctx context.Context) ([]state.EtcdMember, string, e
 			return err
 		}
 		id = c.ID
-		leader := c.CurrentLeader()
-		for _, mb := range c.Members {
-			out = append(out, state.EtcdMember{
-				ID: mb.ID, Name: mb.Name, PeerURLs: []string{mb.PeerURL}, ClientURLs: slices.Clone(mb.ClientURLs),
-				Learner: mb.Learner, Healthy: w.etcds.Alive(mb), Leader: mb == leader, Alarms: slices.Clone(mb.Alarms),
-			})
-			if w.etcds.Alive(mb) {
-				o := &out[len(out)-1]
-				o.Version, o.DBInUse = w.etcds.Version(mb), c.Size()
-				o.DBSize = o.DBInUse + mb.Garbage
-			}
-		}
+		out = c.Reports()
 		return nil
 	})
 	return out, id, err
@@ -140,78 +128,30 @@ func (e *etcdClient) Identity(ctx context.Context) (state.EtcdIdentity, error) {
 
 // AddLearner adds a learner.
 func (e *etcdClient) AddLearner(ctx context.Context, peerURL string) error {
-	return e.act(ctx, "add_etcd_member", peerURL, func(w *World, c *etcd.Cluster) error {
-		if c.MemberAt(peerURL) != nil {
-			return nil
-		}
-		for _, mb := range c.Members {
-			switch {
-			case mb.Learner:
-				return etcd.ErrTooManyLearners
-			case !w.etcds.Alive(mb):
-				return etcd.ErrUnhealthy
-			}
-		}
-		c.Made++
-		id := w.fleet.Derive(16, "member", c.ID, peerURL, strconv.Itoa(c.Made))
-		c.Members = append(c.Members, &etcd.Member{ID: id, PeerURL: peerURL, Learner: true})
-		return nil
-	})
+	return e.act(ctx, "add_etcd_member", peerURL, func(c *etcd.Cluster) error { return c.AddLearner(peerURL) })
 }
 
 // Promote makes a learner that has caught up a voter.
 func (e *etcdClient) Promote(ctx context.Context, id string) error {
-	return e.act(ctx, "promote_etcd_member", id, func(w *World, c *etcd.Cluster) error {
-		mb := c.Member(id)
-		switch {
-		case mb == nil:
-			return etcd.ErrNoMember
-		case !mb.Learner:
-			return nil
-		case !w.etcds.Alive(mb), w.fleet.Now.Before(mb.Synced):
-			return etcd.ErrNotLearnerReady
-		}
-		mb.Learner = false
-		return nil
-	})
+	return e.act(ctx, "promote_etcd_member", id, func(c *etcd.Cluster) error { return c.Promote(id) })
 }
 
 // Remove removes a member where that leaves a quorum of those that run.
 func (e *etcdClient) Remove(ctx context.Context, id string) error {
-	return e.act(ctx, "remove_etcd_member", id, func(w *World, c *etcd.Cluster) error {
-		mb := c.Member(id)
-		if mb == nil {
-			return nil
-		}
-		if !mb.Learner {
-			if err := c.CheckRemoval(mb); err != nil {
-				return err
-			}
-		}
-		c.Members = slices.DeleteFunc(c.Members, func(o *etcd.Member) bool { return o == mb })
-		return nil
-	})
+	return e.act(ctx, "remove_etcd_member", id, func(c *etcd.Cluster) error { return c.Remove(id) })
 }
 
 // MoveLeader hands leadership to a voter.
 func (e *etcdClient) MoveLeader(ctx context.Context, to string) error {
-	return e.act(ctx, "move_etcd_leader", to, func(w *World, c *etcd.Cluster) error {
-		mb := c.Member(to)
-		if mb == nil || mb.Learner || !w.etcds.Alive(mb) {
-			return errors.New("etcdserver: bad leader transferee")
-		}
-		c.Leader = to
-		return nil
-	})
+	return e.act(ctx, "move_etcd_leader", to, func(c *etcd.Cluster) error { return c.MoveLeader(to) })
 }
 
 // Close does nothing.
 func (e *etcdClient) Close() error { return nil }
 
-// alone returns the etcd cluster of the host's own member, quorum or not, and its members as
-// they answer by themselves.
+// alone returns the etcd cluster of the host's own member, and its members without a quorum.
 func (e *etcdClient) alone() (*etcd.Cluster, []state.EtcdMember, error) {
-	w, m := e.h.w, e.h.machine()
+	m := e.h.machine()
 	fail := func(err error) error {
 		return &providers.Error{Kind: providers.ErrUnreachable, Do: "ask a member of etcd what it holds through " + m.Address, Cause: err}
 	}
@@ -228,19 +168,10 @@ func (e *etcdClient) alone() (*etcd.Cluster, []state.EtcdMember, error) {
 	if own := c.MemberOn(m); own != nil && c.CheckPublished(own) != nil {
 		return nil, nil, fail(c.CheckPublished(own))
 	}
-	var out []state.EtcdMember
-	for _, mb := range c.Members {
-		o := state.EtcdMember{ID: mb.ID, Name: mb.Name, PeerURLs: []string{mb.PeerURL}, ClientURLs: slices.Clone(mb.ClientURLs), Learner: mb.Learner}
-		if w.etcds.Alive(mb) && c.CheckPublished(mb) == nil {
-			o.Version, o.DBInUse, o.Alarms, o.Revision = w.etcds.Version(mb), c.Size(), slices.Clone(mb.Alarms), max(1, c.Revision)
-			o.DBSize = o.DBInUse + mb.Garbage
-		}
-		out = append(out, o)
-	}
-	return c, out, nil
+	return c, c.LocalReports(), nil
 }
 
-// LocalMembers lists the members as those that answer have them, without a quorum.
+// LocalMembers lists the members without a quorum, with what those that answer have.
 func (e *etcdClient) LocalMembers(ctx context.Context) ([]state.EtcdMember, string, error) {
 	w := e.h.w
 	w.mu.Lock()
@@ -257,7 +188,7 @@ func (e *etcdClient) LocalMembers(ctx context.Context) ([]state.EtcdMember, stri
 	return out, id, err
 }
 
-// LocalSnapshot streams what the first voter holds that answers and is not corrupt.
+// LocalSnapshot streams the data of the first voter that answers and is not corrupt.
 func (e *etcdClient) LocalSnapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
 	var members []state.EtcdMember
 	return e.stream(ctx, func() (c *etcd.Cluster, err error) {
@@ -274,35 +205,21 @@ func (e *etcdClient) LocalSnapshot(ctx context.Context) (*providers.EtcdSnapshot
 	})
 }
 
-// Compact drops the past. Etcd does that under an alarm as well.
+// Compact drops old revisions. Etcd does that under an alarm as well.
 func (e *etcdClient) Compact(ctx context.Context) error {
-	return e.act(ctx, "compact_etcd", "", func(_ *World, c *etcd.Cluster) error {
+	return e.act(ctx, "compact_etcd", "", func(c *etcd.Cluster) error {
 		c.Compact()
 		return nil
 	})
 }
 
-// Defragment gives back what a member does not use.
+// Defragment frees the space that a member does not use.
 func (e *etcdClient) Defragment(ctx context.Context, id string) error {
-	return e.act(ctx, "defragment_etcd", id, func(w *World, c *etcd.Cluster) error {
-		mb := c.Member(id)
-		if mb == nil || !w.etcds.Alive(mb) {
-			return etcd.ErrNoMember
-		}
-		mb.Garbage = 0
-		return nil
-	})
+	return e.act(ctx, "defragment_etcd", id, func(c *etcd.Cluster) error { return c.Defragment(id) })
 }
 
-// Disarm takes an alarm back. A member that is still full raises its alarm
-// again, as etcd's does with the next write.
+// Disarm clears an alarm. A member that is still full raises it again, as etcd's does with
+// the next write.
 func (e *etcdClient) Disarm(ctx context.Context, id, alarm string) error {
-	return e.act(ctx, "disarm_etcd", id, func(_ *World, c *etcd.Cluster) error {
-		mb := c.Member(id)
-		if mb == nil || alarm == etcd.AlarmNoSpace && mb.Garbage+c.History > 0 {
-			return nil
-		}
-		mb.Alarms = slices.DeleteFunc(mb.Alarms, func(a string) bool { return a == alarm })
-		return nil
-	})
+	return e.act(ctx, "disarm_etcd", id, func(c *etcd.Cluster) error { return c.Disarm(id, alarm) })
 }

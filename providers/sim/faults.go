@@ -12,7 +12,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/operation"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind is a kind of fault.
 type FaultKind string
 
 // The kinds of fault.
@@ -27,7 +27,8 @@ const (
 	FaultFail FaultKind = "fail"
 	// FaultHang: no answer comes within a minute; nothing happens (ErrTimeout).
 	FaultHang FaultKind = "hang"
-	// FaultPartial: the connection is lost in the middle; what has parts is half done (ErrDisconnected).
+	// FaultPartial: the connection is lost in the middle; an operation of several parts is half
+	// done (ErrDisconnected).
 	FaultPartial FaultKind = "partial"
 )
 
@@ -41,7 +42,7 @@ type Fault struct {
 	Op string `json:"op,omitempty"`
 	// Detail, when set, is a pattern for what the operation is about: a path, a unit, a node.
 	Detail string `json:"detail,omitempty"`
-	// Skip is how many matching calls go well first.
+	// Skip is how many matching calls succeed first.
 	Skip int `json:"skip,omitempty"`
 	// Times is how many fail then; 0 for one, a negative number for all.
 	Times int       `json:"times,omitempty"`
@@ -50,14 +51,14 @@ type Fault struct {
 	Seen int `json:"seen,omitempty"`
 }
 
-// Effect is what OnEffect is told.
+// Effect is what OnEffect is called with.
 type Effect struct {
 	// N counts the effects of this process from 1; before and after have the same number.
 	N      int
 	Host   string
 	Op     string
 	Detail string
-	// Done is false before the effect and true behind it.
+	// Done reports whether the effect has happened.
 	Done bool
 }
 
@@ -77,7 +78,7 @@ func (w *World) Fault(f Fault) {
 	w.faults = append(w.faults, &f)
 }
 
-// ClearFaults forgets all faults that are planned.
+// ClearFaults removes all planned faults.
 func (w *World) ClearFaults() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +139,7 @@ func (w *World) read(ctx context.Context, m *machine.Machine, op, detail string,
 	return do()
 }
 
-// act is an effect on the host, or through it. half does part of it, where it has parts.
+// act is an effect on the host, or through it. half does a part of it, if there are several.
 func (w *World) act(m *machine.Machine, op, detail string, do func() error, half func()) error {
 	kind := w.faults.match(m.Address, op, detail)
 	e := Effect{N: w.effects + 1, Host: m.Address, Op: op, Detail: detail}
@@ -179,7 +180,7 @@ func (w *World) act(m *machine.Machine, op, detail string, do func() error, half
 	return nil
 }
 
-// keep has the file hold an effect before it is answered.
+// keep writes the world to its file before an effect is answered.
 func (w *World) keep() error {
 	if err := w.file.unchanged(); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (w *World) tell(e Effect) error {
 	return w.OnEffect(e)
 }
 
-// failure is the error of a fault, or nil without one.
+// failure returns the error of a fault, or nil without one.
 func (w *World) failure(kind FaultKind, m *machine.Machine, op, detail string) error {
 	words := op
 	if detail != "" {

@@ -19,8 +19,7 @@ type Host struct {
 	address string
 }
 
-// Host returns the host at an address; one that nobody has asked for before
-// springs up as the world's profile says.
+// Host returns the host at an address. A new one is made with the world's profile.
 func (w *World) Host(address string) *Host {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,8 +27,7 @@ func (w *World) Host(address string) *Host {
 	return &Host{w, address}
 }
 
-// SetHost gives a host a profile, a name and IP addresses of its own; what is
-// zero stays as it is.
+// SetHost sets a host's profile, name and IP addresses; zero values change nothing.
 func (w *World) SetHost(address string, p machine.Profile, hostname string, addresses ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,8 +81,8 @@ func (h *Host) ReadSecrets(ctx context.Context, paths []string) (map[string]stat
 	return out, nil
 }
 
-// DialContext is refused: the simulator has no wire. Its API and etcd are
-// reached through Access, and HTTP through HTTPStatus.
+// DialContext returns an error: the simulator has no network. Its API and etcd are reached
+// through Access, and HTTP through HTTPStatus.
 func (h *Host) DialContext(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, &providers.Error{
 		Kind: providers.ErrNoForwarding, Do: "connect to " + address + " from " + h.address,
@@ -176,7 +174,7 @@ func (h *Host) ServedCertificate(ctx context.Context, address string) (state.Cer
 }
 
 // HTTPStatus returns what a health endpoint of the kubelet or of a control
-// plane component would: 200, or 500 when the component runs and is not well.
+// plane component would: 200, or 500 when the component runs and is not healthy.
 func (h *Host) HTTPStatus(ctx context.Context, address, ca string) (int, error) {
 	w := h.w
 	w.mu.Lock()
@@ -193,7 +191,7 @@ func (h *Host) HTTPStatus(ctx context.Context, address, ca string) (int, error) 
 	return status, err
 }
 
-// Observe returns the query and changes nothing.
+// Observe answers a query and changes nothing.
 func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
 	if h.w.OnObserve != nil {
 		if err := h.w.OnObserve(ctx, h.address); err != nil {

@@ -25,7 +25,7 @@ type Issuer struct{}
 // Issuer returns the issuer for the world's hosts.
 func (w *World) Issuer() Issuer { return Issuer{} }
 
-// issue does one effect of the issuer's on a host.
+// issue performs one effect of the issuer on a host.
 func issue(ctx context.Context, on providers.Host, op planner.Operation, about string, batch providers.Batch, do func(*World, *machine.Machine) (bool, error)) (providers.Outcome, error) {
 	var outcome providers.Outcome
 	h, err := hostOf(on)
@@ -60,6 +60,12 @@ func (Issuer) IssueCA(ctx context.Context, on providers.Host, op planner.IssueCA
 		r := w.fleet.CARecord(op.CommonName, op.Algorithm, op.Validity, w.fleet.Derive(64, "key", m.Address, m.NextNumber()))
 		return issuing{w.fleet, m}.writePair(op.To, r)
 	})
+}
+
+// issuing makes keys and certificates on a machine.
+type issuing struct {
+	fleet *machine.Fleet
+	m     *machine.Machine
 }
 
 // writePair writes a certificate and its key.
@@ -161,7 +167,7 @@ func (i Issuer) IssueCertificate(ctx context.Context, on, signer providers.Host,
 	})
 }
 
-// CopySecrets brings files from one host to another.
+// CopySecrets copies files from one host to another.
 func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op planner.CopySecrets, batch providers.Batch) (providers.Outcome, error) {
 	source, err := hostOf(from)
 	if err != nil {
@@ -192,7 +198,7 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 	})
 }
 
-// BundleTrust puts the first certificates, or public keys, of files together.
+// BundleTrust writes the first certificates, or public keys, of files into one.
 func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.BundleTrust, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
 		if strings.HasSuffix(op.To, ".pub") {
@@ -241,9 +247,9 @@ func (i issuing) bundlePublicKeys(op planner.BundleTrust) (bool, error) {
 	return i.m.Write(op.To, file.OfRecord(&file.Record{Public: keys[0], Further: keys[1:]}, "0600", ""))
 }
 
-// ImportSecrets brings files of the operator's: certificates, keys and
-// kubeconfigs become records, of anything else only the digest is kept. Who
-// signed a certificate shows by the CAs among the files.
+// ImportSecrets copies files of the operator's: certificates, keys and kubeconfigs become
+// records, of anything else only the digest is kept. The signer of a certificate is known
+// if its CA is among the files.
 func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, "", batch, func(w *World, m *machine.Machine) (bool, error) {
 		var cas []*x509.Certificate
@@ -272,10 +278,4 @@ func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.I
 		}
 		return changed, nil
 	})
-}
-
-// issuing makes keys and certificates on a machine.
-type issuing struct {
-	fleet *machine.Fleet
-	m     *machine.Machine
 }

@@ -58,7 +58,7 @@ func (Issuer) ReadKubeconfig(ctx context.Context, from providers.Host, path stri
 	return a, nil
 }
 
-// clientAccess takes the credentials out of a record.
+// clientAccess returns the credentials in a record.
 func clientAccess(r *file.Record) (providers.ClientAccess, error) {
 	k := r.Kubeconfig
 	switch {
@@ -126,8 +126,8 @@ func (Issuer) SetKubeconfig(ctx context.Context, on providers.Host, op planner.S
 	})
 }
 
-// trustedBy returns the file with the CAs that a kubeconfig is to trust: what lies
-// where its CA does, unless it is told.
+// trustedBy returns the file with the CAs that a kubeconfig is to trust: that of its own CA by
+// default.
 func trustedBy(op planner.WriteKubeconfig) string {
 	switch {
 	case op.Trust != "":

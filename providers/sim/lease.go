@@ -9,19 +9,13 @@ import (
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim/apiserver"
-	"github.com/kubewright/kubewright/providers/sim/etcd"
-	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// Lease reads a lease; nil when there is none.
+// Lease returns a lease, or nil.
 func (a *api) Lease(ctx context.Context, name string) (*providers.Lease, error) {
 	var out *providers.Lease
 	err := a.read(ctx, "api.lease", name, func(s *apiserver.Session) error {
-		if l := s.Cluster.Leases[store.LeaseRef(name)]; l != nil {
-			out = &providers.Lease{
-				Name: name, Lineage: l.Lineage, Run: l.Run, Who: l.Who, Token: l.Token, Since: l.Since, Renewed: l.Renewed, Duration: l.Duration, Version: l.Version,
-			}
-		}
+		out = a.h.w.servers.API(s.Cluster).Lease(name)
 		return nil
 	})
 	return out, err
@@ -30,32 +24,16 @@ func (a *api) Lease(ctx context.Context, name string) (*providers.Lease, error) 
 // PutLease makes a lease, or replaces one version of it.
 func (a *api) PutLease(ctx context.Context, l providers.Lease) (string, error) {
 	version := ""
-	err := a.act(ctx, "put_lease", l.Name, func(_ *World, c *etcd.Cluster) error {
-		there := c.Leases[store.LeaseRef(l.Name)]
-		if there == nil && l.Version != "" || there != nil && there.Version != l.Version {
-			return &providers.Error{Kind: providers.ErrMoved, Do: "take lease " + l.Name, Cause: errors.New("the object has been modified")}
-		}
-		c.Leased++
-		version = fmt.Sprint(c.Leased)
-		if c.Leases == nil {
-			c.Leases = map[string]*store.Lease{}
-		}
-		c.Leases[store.LeaseRef(l.Name)] = &store.Lease{
-			Lineage: l.Lineage, Run: l.Run, Who: l.Who, Token: l.Token, Since: l.Since, Renewed: l.Renewed, Duration: l.Duration, Version: version,
-		}
-		return nil
+	err := a.act(ctx, "put_lease", l.Name, func(api apiserver.API) (err error) {
+		version, err = api.PutLease(l)
+		return err
 	})
 	return version, err
 }
 
 // DeleteLease deletes that version of a lease.
 func (a *api) DeleteLease(ctx context.Context, l providers.Lease) error {
-	return a.act(ctx, "delete_lease", l.Name, func(_ *World, c *etcd.Cluster) error {
-		if there := c.Leases[store.LeaseRef(l.Name)]; there != nil && there.Version == l.Version {
-			delete(c.Leases, store.LeaseRef(l.Name))
-		}
-		return nil
-	})
+	return a.act(ctx, "delete_lease", l.Name, func(api apiserver.API) error { return api.DeleteLease(l) })
 }
 
 // Leases lists the leases of all clusters, as WHO RUN NAME.
@@ -72,8 +50,8 @@ func (w *World) Leases() []string {
 	return out
 }
 
-// TakeLeases gives all leases to somebody else, as one who deletes a lease by
-// hand and begins a run of his own.
+// TakeLeases gives all leases to another holder, as happens when a lease is deleted by hand
+// and another run begins.
 func (w *World) TakeLeases(who string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

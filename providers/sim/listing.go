@@ -4,9 +4,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/observation"
 )
 
-// Listing is everything on a host as sorted text, one thing per line, to be
-// compared before and after. What only the world counts (time, boots) and
-// images are left out.
+// Listing returns everything on a host as sorted text, one item per line, to be compared
+// before and after. What only the world counts (time, boots) and images are left out.
 func (w *World) Listing(address string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

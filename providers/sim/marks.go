@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// keptMarks is all that kubewright left on a host, for tests that look at it or put it back.
+// keptMarks is all that kubewright left on a host, for tests that read or restore it.
 type keptMarks struct {
 	Marks      *state.Marks `json:"marks"`
 	Token      int64        `json:"token"`
@@ -24,7 +24,7 @@ func (w *World) MarksJSON(host string) string {
 	return string(b)
 }
 
-// SetMarksJSON puts back on a host what MarksJSON has returned.
+// SetMarksJSON restores on a host what MarksJSON has returned.
 func (w *World) SetMarksJSON(host, kept string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

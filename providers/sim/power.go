@@ -1,6 +1,6 @@
 package sim
 
-// PowerOff takes a host away: what runs there stops.
+// PowerOff turns a host off: what runs there stops.
 func (w *World) PowerOff(address string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/etcd"
 )
 
-// Snapshot streams what etcd holds, of a voter that does not lead where there is
-// one. A partial fault cuts the stream off in the middle.
+// Snapshot streams etcd's data, from a voter that is not the leader if there is one. A
+// partial fault ends the stream in the middle.
 func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
 	return e.stream(ctx, e.cluster, func(c *etcd.Cluster) (string, int64) {
 		if from := c.SnapshotSource(); from != nil {
@@ -21,7 +21,7 @@ func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, err
 	})
 }
 
-// stream begins to stream what a cluster holds, of the member that source names.
+// stream returns a stream of a cluster's data, from the member that source names.
 func (e *etcdClient) stream(ctx context.Context, of func() (*etcd.Cluster, error), source func(*etcd.Cluster) (string, int64)) (*providers.EtcdSnapshot, error) {
 	const op = "etcd.snapshot"
 	w, m := e.h.w, e.h.machine()
@@ -57,4 +57,5 @@ func (e *etcdClient) stream(ctx context.Context, of func() (*etcd.Cluster, error
 // broken is a stream that fails.
 type broken struct{ err error }
 
+// Read implements io.Reader.
 func (b broken) Read([]byte) (int, error) { return 0, b.err }

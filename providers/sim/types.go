@@ -7,9 +7,9 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// What a world is made of, for those who set one up.
+// What a world is set up with.
 type (
-	// Profile is what a host is when it springs up.
+	// Profile is the hardware and software of a new host.
 	Profile = machine.Profile
 	// Conditions are what is wrong with a host.
 	Conditions = machine.Conditions

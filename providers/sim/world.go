@@ -21,37 +21,32 @@ import (
 // formatVersion is the number of the world file's format.
 const formatVersion = 1
 
-// World is a fleet and everything it holds. Its methods, and those of the
-// hosts, clocks and clients it hands out, may be called from several goroutines.
+// World is a fleet of hosts with their clusters. Its methods, and those of its hosts, clocks
+// and clients, may be called from several goroutines.
 type World struct {
-	// OnEffect, when set, is called before and after every effect that is asked
-	// for. An error stops the call with that error, before or after the effect;
+	// OnEffect, when set, is called before and after every requested effect. An error stops the call with that error, before or after the effect;
 	// a panic passes through. It must not call the world.
 	OnEffect func(Effect) error
 
-	// OnObserve, when set, is called before a host is looked at, and the host does not
-	// answer until it has returned. An error is the answer. It is to be set before the
-	// world is used.
+	// OnObserve, when set, is called before each observation of a host, which waits for its
+	// return. An error is the answer. It must be set before the world is used.
 	OnObserve func(ctx context.Context, host string) error
 
-	// PodHash, when set, is the kubelet's hash of a static pod: of its manifest,
-	// where that lies, the node's name and the kubelet's version. Without it, or
-	// where it is empty, a hash of the parsed manifest stands for it. It is to be
-	// set before the world is used.
+	// PodHash, when set, returns the kubelet's hash of a static pod: of its manifest, the path
+	// of that, the node's name and the kubelet's version. Without it, or where it returns "",
+	// a hash of the parsed manifest is used. It must be set before the world is used.
 	PodHash func(manifest []byte, path, node, kubeletVersion string) string
 
-	// Pace, when set, is called where somebody sleeps on the world's clock, and
-	// returns when that has lasted long enough for a spectator. It is to be set
-	// before the world is used.
+	// Pace, when set, is called for every sleep on the world's clock, and returns after the
+	// time that a spectator should wait. It must be set before the world is used.
 	Pace func(ctx context.Context, d time.Duration)
 
-	// Durable has the file hold each effect before it is answered, so that
-	// simulated hosts survive an operator who is killed, as real ones do. It is
-	// to be set before the world is used.
+	// Durable writes the file at each effect before it is answered, so that simulated hosts
+	// keep their state when the operator's process is killed, as real ones do. It must be set
+	// before the world is used.
 	Durable bool
 
-	// Watch has every effect followed by a look at what has to hold throughout:
-	// see Violations.
+	// Watch checks after every effect what has to hold throughout: see Violations.
 	Watch bool
 
 	mu      sync.Mutex
@@ -61,8 +56,9 @@ type World struct {
 	servers *apiserver.Servers
 	time    *timeline
 	faults  faults
-	made    int
-	effects int
+	// format and made are those of the file.
+	format, made int
+	effects      int
 	// violations are what Watch has found.
 	violations []string
 }
@@ -83,7 +79,7 @@ type saved struct {
 
 // New returns an empty world that is kept nowhere until it is opened from a file.
 func New(seed int64, p machine.Profile) *World {
-	return fromSaved(saved{Seed: seed, Now: etcd.Epoch, Profile: p})
+	return fromSaved(saved{Format: formatVersion, Seed: seed, Now: etcd.Epoch, Profile: p})
 }
 
 func fromSaved(d saved) *World {
@@ -92,7 +88,7 @@ func fromSaved(d saved) *World {
 
 // newWorld returns the world of a fleet, with the clusters and faults that were saved.
 func newWorld(fleet *machine.Fleet, d saved) *World {
-	w := &World{fleet: fleet, etcds: etcd.NewClusters(fleet, d.Clusters), faults: d.Faults, made: d.Made}
+	w := &World{fleet: fleet, etcds: etcd.NewClusters(fleet, d.Clusters), faults: d.Faults, format: d.Format, made: d.Made}
 	w.servers = &apiserver.Servers{Clusters: w.etcds}
 	w.time = &timeline{servers: w.servers, workers: map[*worker]bool{}}
 	fleet.Time = w.time
@@ -108,7 +104,7 @@ func newWorld(fleet *machine.Fleet, d saved) *World {
 // saved returns what is kept of a world.
 func (w *World) saved() saved {
 	return saved{
-		Format: formatVersion, Seed: w.fleet.Seed, Now: w.fleet.Now, Profile: w.fleet.Profile,
+		Format: w.format, Seed: w.fleet.Seed, Now: w.fleet.Now, Profile: w.fleet.Profile,
 		Hosts: w.fleet.Hosts, Clusters: w.etcds.ByID, Blobs: w.fleet.Blobs, Faults: w.faults, Made: w.made,
 	}
 }
@@ -186,13 +182,11 @@ func (w *World) SetSeed(seed int64) {
 	w.fleet.Seed = seed
 }
 
-// SetProfile sets what hosts are that spring up from now on, and those that
-// are still as they sprang up.
+// SetProfile sets the profile of hosts that have none of their own.
 func (w *World) SetProfile(p machine.Profile) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fleet.Profile = p
-	delete(w.fleet.Bases, nil)
+	w.fleet.SetProfile(p)
 }
 
 // Hosts lists the addresses of all hosts, in order.

@@ -15,7 +15,7 @@ type worldFile struct {
 	kept version
 }
 
-// version tells one writing of a file from another.
+// version identifies one writing of a file.
 type version struct {
 	at   time.Time
 	size int64

@@ -52,7 +52,7 @@ func (a API) NewToken(op planner.CreateToken, half string) string {
 	a.c.Objects[store.TokenPrefix+id] = &store.Object{Live: state.FromGo(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token", "data": encoded,
 		"metadata": map[string]any{
-			"name": "bootstrap-token-" + id, "namespace": "kube-system", "uid": a.NewUID(), "creationTimestamp": machine.Timestamp(a.servers.Now),
+			"name": "bootstrap-token-" + id, "namespace": "kube-system", "uid": a.newUID(), "creationTimestamp": machine.Timestamp(a.servers.Now),
 		},
 	})}
 	return id + "." + secret
@@ -105,7 +105,7 @@ func (a API) UploadCerts(op planner.UploadCerts, files map[string]state.Secret, 
 	a.c.Objects["v1/Secret/kube-system/kubeadm-certs"] = &store.Object{Live: state.FromGo(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data,
 		"metadata": map[string]any{
-			"name": "kubeadm-certs", "namespace": "kube-system", "uid": a.NewUID(), "creationTimestamp": machine.Timestamp(a.servers.Now),
+			"name": "kubeadm-certs", "namespace": "kube-system", "uid": a.newUID(), "creationTimestamp": machine.Timestamp(a.servers.Now),
 			"ownerReferences": []any{map[string]any{
 				"apiVersion": "v1", "kind": "Secret", "name": owner.Get("name").AsString(), "uid": owner.Get("uid").AsString(),
 				"controller": true, "blockOwnerDeletion": true,
@@ -114,3 +114,17 @@ func (a API) UploadCerts(op planner.UploadCerts, files map[string]state.Secret, 
 	})}
 	return key
 }
+
+// DeleteJoinTokens deletes the tokens that were made for joins.
+func (a API) DeleteJoinTokens(keep []string) error {
+	for _, id := range a.c.JoinTokens() {
+		if !slices.Contains(keep, id) {
+			a.c.CollectGarbage(a.c.Objects[store.TokenPrefix+id].Live.Get("metadata.uid").AsString())
+			delete(a.c.Objects, store.TokenPrefix+id)
+		}
+	}
+	return nil
+}
+
+// DeleteToken deletes a token's Secret.
+func (a API) DeleteToken(id string) { delete(a.c.Objects, store.TokenPrefix+id) }

@@ -3,9 +3,12 @@ package apiserver
 import (
 	"strings"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim/file"
 	"github.com/kubewright/kubewright/providers/sim/machine"
 	"github.com/kubewright/kubewright/providers/sim/staticpod"
+	"github.com/kubewright/kubewright/providers/sim/store"
+	"github.com/kubewright/kubewright/state"
 )
 
 // Signer finds a controller manager of the cluster that signs certificates,
@@ -26,8 +29,8 @@ func (a API) Signer() (*machine.Machine, string) {
 	return nil, ""
 }
 
-// RootCAs returns what a controller manager that is well publishes in every
-// namespace; nil when there is none.
+// RootCAs returns the identities of the CAs that a healthy controller manager publishes in
+// every namespace; nil without one.
 func (a API) RootCAs() []string {
 	for _, m := range a.servers.StaticPodHosts() {
 		running, _ := m.Processes().Pod(staticpod.ControllerManager)
@@ -38,5 +41,22 @@ func (a API) RootCAs() []string {
 			return running.Trusts["root-ca-file"]
 		}
 	}
+	return nil
+}
+
+// Restart marks the pods of a DaemonSet or Deployment; simulated ones start at
+// once, and read which CAs to trust.
+func (a API) Restart(op planner.RestartPods) error {
+	ref := state.ObjectRef{APIVersion: "apps/v1", Kind: op.Kind, Namespace: op.Namespace, Name: op.Name}
+	o := a.c.Objects[ref.String()]
+	if o == nil {
+		return nil
+	}
+	o.Live = store.With(o.Live, state.String(op.Mark), "spec", "template", "metadata", "annotations", planner.RestartAnnotation)
+	if roots := a.RootCAs(); roots != nil {
+		o.Trusts = roots
+	}
+	a.issueTokens(o)
+	a.restartProxies(ref)
 	return nil
 }

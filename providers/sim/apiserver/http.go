@@ -15,6 +15,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// HTTPStatus returns what a health endpoint answers to a client on a machine, which verifies
+// the server with the CA file unless that is empty.
 func (s *Servers) HTTPStatus(m *machine.Machine, address, ca string) (int, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -76,6 +78,7 @@ func (s *Servers) verify(m, target *machine.Machine, component, name, ca string)
 	return nil
 }
 
+// ServedCertificate returns the certificate that an API server or an etcd shows at an address.
 func (s *Servers) ServedCertificate(m *machine.Machine, address string) (*state.CertificateInfo, error) {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -38,9 +38,9 @@ func (a API) proxyMode() string {
 	return config.Mode
 }
 
-// RestartProxies replaces the pods of kube-proxy on the hosts whose kubelet runs, if the
-// object is its DaemonSet: they read their configuration. They do so at no other time.
-func (a API) RestartProxies(ref state.ObjectRef) {
+// restartProxies restarts kube-proxy on the hosts whose kubelet runs, if the object is its
+// DaemonSet. It only reads its configuration when it starts.
+func (a API) restartProxies(ref state.ObjectRef) {
 	if ref.Kind != "DaemonSet" || ref.Namespace != "kube-system" || ref.Name != proxyDaemon {
 		return
 	}
@@ -65,8 +65,8 @@ func (a API) StaleProxies() []string {
 	return out
 }
 
-// StopDaemonSet stops a DaemonSet's pods; what they made on the hosts stays.
-func (a API) StopDaemonSet(name string) {
+// stopDaemonSet stops a DaemonSet's pods; what they made on the hosts stays.
+func (a API) stopDaemonSet(name string) {
 	for _, n := range a.c.Nodes {
 		if m := a.servers.Hosts[n.Host]; m != nil && m.Processes().KubeletRuns() {
 			m.Daemons = slices.DeleteFunc(m.Daemons, func(d string) bool { return d == name })

@@ -1,21 +1,24 @@
 package apiserver
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim/machine"
 	"github.com/kubewright/kubewright/providers/sim/store"
 	"github.com/kubewright/kubewright/state"
 )
 
-// RegisterNode makes the Node of a kubelet, or takes note that it is back.
+// RegisterNode makes the Node of a kubelet, or updates it after a restart.
 func (a API) RegisterNode(m *machine.Machine, name string) {
 	n := a.c.Nodes[name]
 	if n == nil {
-		n = &store.Node{UID: a.NewUID(), Created: a.servers.Now, Annotations: map[string]string{
+		n = &store.Node{UID: a.newUID(), Created: a.servers.Now, Annotations: map[string]string{
 			"node.alpha.kubernetes.io/ttl":                           "0",
 			"volumes.kubernetes.io/controller-managed-attach-detach": "true",
 		}}
@@ -33,7 +36,7 @@ func (a API) RegisterNode(m *machine.Machine, name string) {
 	n.ReadyAt, n.Rested = a.servers.Now.Add(3*time.Second), false
 }
 
-// Starting reports whether the kubelet of a node was started and has not said yet that it
+// Starting reports whether the kubelet of a node was started and has not reported yet that it
 // is ready.
 func (s *Servers) Starting(n *store.Node) bool { return !n.Rested && s.Now.Before(n.ReadyAt) }
 
@@ -133,7 +136,7 @@ func (a API) StaticPods() map[string]state.StaticPodReport {
 	for _, name := range slices.Sorted(maps.Keys(a.c.Nodes)) {
 		m := a.servers.Hosts[a.c.Nodes[name].Host]
 		if m == nil || m.Off || len(m.Pods) == 0 {
-			continue // the kubelet of a host that is off says nothing any more
+			continue // a kubelet that is off reports nothing
 		}
 		for podName := range m.Pods {
 			out[podName+"-"+name] = *a.servers.StaticPod(m, podName, name, a.c.Nodes[name].Kubelet)
@@ -150,4 +153,47 @@ func (s *Servers) StaticPod(m *machine.Machine, pod, node, kubelet string) *stat
 		Hash: s.PodHash(running, pod, node, strings.TrimPrefix(kubelet, "v")), Running: true, Ready: !m.Conditions.Unprobed && !m.Processes().RefusesProbes(p.Component()) && s.Fault(m, p.Component()) == nil,
 		Image: p.Image, Args: slices.Clone(p.Args),
 	}
+}
+
+// HasNode reports whether a Node exists.
+func (a API) HasNode(name string) bool { return a.c.Nodes[name] != nil }
+
+// PatchNode sets and removes labels, annotations and taints of a node.
+func (a API) PatchNode(op planner.PatchNode) error {
+	n := a.c.Nodes[op.Node]
+	if n == nil {
+		return NotFound(op.Node)
+	}
+	n.Patch(op.Labels, op.Annotations, op.RemoveLabels, op.RemoveAnnotations, op.Taints, op.RemoveTaints)
+	a.c.Stale = true
+	return nil
+}
+
+// Cordon makes a node unschedulable, or schedulable again.
+func (a API) Cordon(op planner.Cordon) error {
+	n := a.c.Nodes[op.Node]
+	if n == nil {
+		return NotFound(op.Node)
+	}
+	marked := op.For == "" || n.Annotations[planner.CordonAnnotation] == op.For
+	switch {
+	case op.Undo && marked:
+		n.Unschedulable = false
+		delete(n.Annotations, planner.CordonAnnotation)
+		if op.Remember != "" {
+			n.Patch(nil, map[string]string{planner.LetInAnnotation: planner.LetIn(a.servers.Now, op.Remember)}, nil, nil, nil, nil)
+		}
+	case !op.Undo && !n.Unschedulable:
+		n.Unschedulable = true
+		if op.For != "" {
+			n.Patch(nil, map[string]string{planner.CordonAnnotation: op.For}, nil, nil, nil, nil)
+		}
+	}
+	a.c.Stale = true
+	return nil
+}
+
+// NotFound returns the API's answer for a node that it does not have.
+func NotFound(node string) error {
+	return &providers.Error{Kind: providers.ErrNotFound, Do: "change node " + node, Cause: fmt.Errorf("nodes %q not found", node)}
 }

@@ -1,30 +1,88 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim/file"
 	"github.com/kubewright/kubewright/providers/sim/machine"
 	"github.com/kubewright/kubewright/providers/sim/store"
 	"github.com/kubewright/kubewright/state"
 )
 
-// Apply is server-side apply for the field manager kubewright, forced: leaves
-// that were applied before and are no longer sent go, all others stay.
-func (a API) Apply(ref state.ObjectRef, wanted state.Value) {
+// Apply sets the fields of an object, and makes it where it is missing.
+func (a API) Apply(wanted state.Value, createOnly bool) error {
+	name := wanted.Get("kind").AsString() + "/" + wanted.Get("metadata.name").AsString()
+	ref, err := a.c.Admit(wanted)
+	if err != nil {
+		return fmt.Errorf("cannot apply %s: %w", name, err)
+	}
+	live := a.Object(ref)
+	if createOnly && !live.IsNull() {
+		return nil
+	}
+	if version := wanted.Get("metadata.resourceVersion"); !version.IsNull() {
+		if !version.Equal(live.Get("metadata.resourceVersion")) {
+			return conflict(name)
+		}
+		wanted = store.Without(wanted, state.FromGo(map[string]any{"metadata": map[string]any{"resourceVersion": version}}))
+	}
+	a.apply(ref, wanted)
+	if ref.Kind == "DaemonSet" {
+		a.c.Wake()
+	}
+	a.c.Stale = true
+	return nil
+}
+
+// conflict returns the API's answer to a write of a stale version.
+func conflict(name string) error {
+	return &providers.Error{
+		Kind: providers.ErrUnavailable, Do: "apply " + name,
+		Cause: errors.New("the object has been modified; please apply your changes to the latest version and try again"),
+	}
+}
+
+// Delete deletes an object; of a namespace, also what is in it.
+func (a API) Delete(ref state.ObjectRef) error {
+	switch {
+	case ref.APIVersion == "v1" && ref.Kind == "Node":
+		a.c.DeleteNode(ref.Name)
+		return nil
+	case ref.APIVersion == "v1" && ref.Kind == "Namespace" && slices.Contains(store.KeptNamespaces, ref.Name):
+		return fmt.Errorf("namespaces %q is forbidden: this namespace may not be deleted", ref.Name)
+	case ref.APIVersion == "v1" && ref.Kind == "Namespace":
+		for key, o := range a.c.Objects {
+			if o.Live.Get("metadata.namespace").AsString() == ref.Name {
+				delete(a.c.Objects, key)
+			}
+		}
+	}
+	if o := a.c.Objects[ref.String()]; o != nil && ref.Kind == "DaemonSet" {
+		a.stopDaemonSet(o.Name())
+	}
+	delete(a.c.Objects, ref.String())
+	a.c.Stale = true
+	return nil
+}
+
+// apply is server-side apply for the field manager kubewright, forced: leaves that were
+// applied before and are no longer sent are removed, all others stay.
+func (a API) apply(ref state.ObjectRef, wanted state.Value) {
 	o := a.c.Objects[ref.String()]
 	if o == nil {
 		o = &store.Object{Live: state.FromGo(map[string]any{"metadata": map[string]any{
-			"uid": a.NewUID(), "creationTimestamp": machine.Timestamp(a.servers.Now), "generation": 1,
+			"uid": a.newUID(), "creationTimestamp": machine.Timestamp(a.servers.Now), "generation": 1,
 		}})}
 		a.c.Objects[ref.String()] = o
 	}
 	if o.Trusts == nil && (ref.Kind == "DaemonSet" || ref.Kind == "Deployment") {
 		o.Trusts = a.RootCAs()
-		a.IssueTokens(o)
+		a.issueTokens(o)
 	}
 	if o.Token == nil && store.IsTokenSecret(wanted) {
 		a.servers.signSecret(o)
@@ -36,7 +94,7 @@ func (a API) Apply(ref state.ObjectRef, wanted state.Value) {
 		a.NewVersion(o)
 	}
 	if !before.Get("spec.template").Equal(o.Live.Get("spec.template")) {
-		a.RestartProxies(ref)
+		a.restartProxies(ref)
 	}
 }
 
@@ -122,7 +180,8 @@ func (a API) signed(live state.Value) state.Value {
 	return state.Map(out)
 }
 
-func (a API) NewUID() string {
+// newUID returns a UID for a new object.
+func (a API) newUID() string {
 	a.c.Made++
 	h := a.servers.Derive(32, "uid", a.c.ID, fmt.Sprint(a.c.Made))
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]

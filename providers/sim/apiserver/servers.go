@@ -21,7 +21,14 @@ type API struct {
 	c       *etcd.Cluster
 }
 
+// API returns the API of a cluster.
 func (s *Servers) API(c *etcd.Cluster) API { return API{s, c} }
+
+// Servers returns all API servers of the world.
+func (a API) Servers() *Servers { return a.servers }
+
+// Cluster returns the etcd cluster that stores the API's objects.
+func (a API) Cluster() *etcd.Cluster { return a.c }
 
 // Fault returns why a component of a host does not answer as healthy, or nil.
 func (s *Servers) Fault(m *machine.Machine, component string) error {
@@ -79,6 +86,7 @@ func (s *Servers) clientFault(m *machine.Machine, component string, p *staticpod
 	return nil
 }
 
+// CNIFolder is where CNI configurations are.
 const CNIFolder = "/etc/cni/net.d"
 
 // hasNetwork reports whether a CNI configuration is in place.

@@ -9,20 +9,20 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// tokenRenewal is how old a pod's token gets at most: kubelets renew one of
-// 24 hours, or of 80 % of its validity.
+// tokenRenewal is the maximal age of a pod's token: kubelets renew it after 24 hours, or after
+// 80 % of its validity.
 const tokenRenewal = 24 * time.Hour
 
-// The flags of who signs tokens, and who verifies them.
+// The flags of the keys that sign and verify tokens.
 const (
 	FlagVerify     = "service-account-key-file"
 	FlagSign       = "service-account-signing-key-file"
 	FlagSignLegacy = "service-account-private-key-file"
 )
 
-// IssueTokens gives the pods of an object a token of an API server of theirs.
+// issueTokens gives the pods of an object a token of an API server of theirs.
 // When none answers they keep what they have.
-func (a API) IssueTokens(o *store.Object) {
+func (a API) issueTokens(o *store.Object) {
 	for _, m := range a.servers.StaticPodHosts() {
 		running, p := m.Processes().Pod(staticpod.APIServer)
 		if running == nil || a.servers.Fault(m, staticpod.APIServer) != nil || len(running.Trusts[FlagSign]) == 0 {
@@ -35,16 +35,16 @@ func (a API) IssueTokens(o *store.Object) {
 	}
 }
 
-// RenewTokens is what kubelets do about tokens that are too old.
+// RenewTokens replaces tokens that are too old, as kubelets do.
 func (a API) RenewTokens() {
 	for _, key := range slices.Sorted(maps.Keys(a.c.Objects)) {
 		if o := a.c.Objects[key]; o.Token != nil && !store.IsTokenSecret(o.Live) && !a.servers.Now.Before(o.Token.Issued.Add(tokenRenewal)) {
-			a.IssueTokens(o)
+			a.issueTokens(o)
 		}
 	}
 }
 
-// signSecret is what a controller manager does about a Secret that wants a token.
+// signSecret puts a token into a Secret that asks for one, as controller managers do.
 func (s *Servers) signSecret(o *store.Object) {
 	for _, m := range s.StaticPodHosts() {
 		if running, _ := m.Processes().Pod(staticpod.ControllerManager); running != nil && s.Fault(m, staticpod.ControllerManager) == nil && len(running.Trusts[FlagSignLegacy]) > 0 {

@@ -23,7 +23,7 @@ type Session struct {
 	Groups  []string
 }
 
-// Dial connects as a kubeconfig on a host says.
+// Dial connects with a kubeconfig on a machine.
 func (s *Servers) Dial(m *machine.Machine, conf *file.File) (*Session, error) {
 	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil {
 		return nil, errors.New("invalid kubeconfig")
@@ -43,17 +43,17 @@ func (s *Servers) Dial(m *machine.Machine, conf *file.File) (*Session, error) {
 			last = err
 			continue
 		}
-		s, err := s.handshake(m, server, u.Hostname(), conf.Record)
+		session, err := s.handshake(m, server, u.Hostname(), conf.Record)
 		if err == nil {
-			return s, nil
+			return session, nil
 		}
 		last = err
 	}
 	return nil, last
 }
 
-// Behind lists the hosts that a name leads to: one, or all API servers when it
-// is nobody's and so a balancer's.
+// Behind returns the machines that a name leads to: one, or all that run static pods where
+// it is the name of no machine, and so of a load balancer.
 func (s *Servers) Behind(m *machine.Machine, name string) []*machine.Machine {
 	if loopback(name) {
 		return []*machine.Machine{m}
@@ -102,7 +102,7 @@ func (s *Servers) handshake(m, server *machine.Machine, name string, r *file.Rec
 	return out, nil
 }
 
-// covers reports whether a certificate speaks for a name or an IP address.
+// covers reports whether a certificate is valid for a name or an IP address.
 func covers(c *state.CertificateInfo, name string) bool {
 	if slices.Contains(c.IPAddresses, name) {
 		return true
@@ -115,13 +115,14 @@ func covers(c *state.CertificateInfo, name string) bool {
 	})
 }
 
+// MayAdminister reports whether the user is an administrator of the cluster.
 func (s *Session) MayAdminister() bool {
 	return slices.Contains(s.Groups, "system:masters") ||
 		slices.Contains(s.Groups, "kubeadm:cluster-admins") && s.Cluster.Has(store.ClusterRoleBinding("kubeadm:cluster-admins"))
 }
 
-// HandshakeTo is handshake with the server's own address as name: the
-// administrator's client dials the host, whatever its kubeconfig names.
+// HandshakeTo connects to a server by a name that its certificate has: the administrator's
+// client dials the host, whatever its kubeconfig names.
 func (s *Servers) HandshakeTo(m, server *machine.Machine, r *file.Record) (*Session, error) {
 	_, p := server.Processes().Pod(staticpod.APIServer)
 	cert, err := server.Certificates().At(p.Flag("tls-cert-file", ""), "")

@@ -157,9 +157,9 @@ func (e *edit) object() error {
 	return fmt.Errorf("no %s %s", w[0], w[1])
 }
 
-// deprecated has somebody ask the host's API server for an API:
-// GROUP/VERSION/RESOURCE RELEASE, which does not serve it any more, and the name
-// of a field manager.
+// deprecated records a request to the host's API server for a deprecated API:
+// GROUP/VERSION/RESOURCE, the RELEASE that does not serve it any more, and the name of the
+// client's field manager.
 func (e *edit) deprecated() error {
 	words, err := e.words("GROUP/VERSION/RESOURCE", "the release without it", "a field manager")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// Apply does what an expression says to a machine.
+// Apply makes the change of an expression to a machine, or to the cluster that it is in.
 func Apply(s *apiserver.Servers, m *machine.Machine, expr string) error {
 	e := &edit{expression{expr, strings.TrimSpace(expr)}, s, m}
 	return e.run()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// expression is what an edit says, and what of it was not read yet.
+// expression is the text of an edit, and what is left to parse of it.
 type expression struct {
 	text string
 	rest string

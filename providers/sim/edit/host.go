@@ -33,7 +33,7 @@ func (e *edit) sysctl() error {
 		return err
 	}
 	if strings.HasPrefix(name, "net.netfilter.") || strings.HasPrefix(name, "net.ipv4.vs.") {
-		// It comes with a module, and goes with the next boot.
+		// It is the parameter of a module, and is lost with the next boot.
 		machine.SetText(&e.m.Sysctls, name, value, "")
 		return nil
 	}
@@ -239,7 +239,7 @@ func (e *edit) pkg() error {
 	return nil
 }
 
-// port lets a program of somebody else's listen.
+// port opens or closes a port of another program.
 func (e *edit) port() error {
 	w, err := e.words("a port", "listen or close")
 	if err != nil {
@@ -278,7 +278,7 @@ func (e *edit) preflight() error {
 	return nil
 }
 
-// foreign takes away what tells a host of ours from one that kubeadm made.
+// foreign removes what distinguishes a host of kubewright's from one that kubeadm made.
 func (e *edit) foreign() error {
 	e.m.ForgetMarks()
 	const ours, theirs = "/etc/sysctl.d/99-kubewright.conf", "/etc/sysctl.d/k8s.conf"

@@ -13,7 +13,7 @@ const (
 	maxStrides = 500
 )
 
-// time lets time pass for all hosts.
+// time advances the time of all hosts.
 func (e *edit) time() error {
 	word, err := e.word("a duration")
 	if err != nil {

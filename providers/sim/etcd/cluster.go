@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -28,6 +27,25 @@ type Member struct {
 	Alarms  []string `json:"alarms,omitempty"`
 }
 
+// Cluster is what one etcd holds: its members and the API's objects.
+type Cluster struct {
+	ID      string    `json:"id"` // etcd's cluster ID
+	Members []*Member `json:"members,omitempty"`
+	Leader  string    `json:"leader,omitempty"`
+	// Revision is what etcd's was when it last had a quorum.
+	Revision int64 `json:"revision,omitempty"`
+	// History is what was deleted or written over, in bytes, and since when. Every
+	// member holds it until etcd is compacted.
+	History int64     `json:"history,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+
+	// Data is what API servers store in it.
+	store.Data
+
+	all *Clusters
+}
+
+// Member returns the member with an ID, or nil.
 func (c *Cluster) Member(id string) *Member {
 	for _, mb := range c.Members {
 		if mb.ID == id {
@@ -37,6 +55,7 @@ func (c *Cluster) Member(id string) *Member {
 	return nil
 }
 
+// Voters returns the members that are no learners.
 func (c *Cluster) Voters() []*Member {
 	return slices.DeleteFunc(slices.Clone(c.Members), func(mb *Member) bool { return mb.Learner })
 }
@@ -67,8 +86,8 @@ func (c *Cluster) matches(initial map[string]string) bool {
 	return true
 }
 
-// MemberAt returns the member with the peer URL, or nil.
-func (c *Cluster) MemberAt(peerURL string) *Member {
+// memberAt returns the member with the peer URL, or nil.
+func (c *Cluster) memberAt(peerURL string) *Member {
 	for _, mb := range c.Members {
 		if mb.PeerURL == peerURL {
 			return mb
@@ -82,23 +101,23 @@ func (c *Cluster) HasQuorum() bool {
 	voters := c.Voters()
 	missing := len(voters)/2 + 1
 	for _, mb := range voters {
-		if missing > 0 && c.all.Alive(mb) {
+		if missing > 0 && c.all.alive(mb) {
 			missing--
 		}
 	}
 	return missing == 0
 }
 
-// CurrentLeader returns the member that leads; leadership moves when it is gone.
-func (c *Cluster) CurrentLeader() *Member {
+// currentLeader returns the member that leads; leadership moves when it is gone.
+func (c *Cluster) currentLeader() *Member {
 	if !c.HasQuorum() {
 		return nil
 	}
-	if mb := c.Member(c.Leader); mb != nil && !mb.Learner && c.all.Alive(mb) {
+	if mb := c.Member(c.Leader); mb != nil && !mb.Learner && c.all.alive(mb) {
 		return mb
 	}
 	for _, mb := range c.Voters() {
-		if c.all.Alive(mb) {
+		if c.all.alive(mb) {
 			c.Leader = mb.ID
 			return mb
 		}
@@ -115,69 +134,20 @@ func (c *Cluster) Wake() {
 	}
 }
 
-// Cluster is what one etcd holds: its members and the API's objects.
-type Cluster struct {
-	ID      string    `json:"id"` // etcd's cluster ID
-	Members []*Member `json:"members,omitempty"`
-	Leader  string    `json:"leader,omitempty"`
-	// Revision is what etcd's was when it last had a quorum.
-	Revision int64 `json:"revision,omitempty"`
-	// History is what was deleted or written over, in bytes, and since when. Every
-	// member holds it until etcd is compacted.
-	History int64     `json:"history,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
-
-	// Data is what API servers store in it.
-	store.Data
-
-	all *Clusters
-}
-
-// What etcd answers.
-var (
-	ErrTooManyLearners = errors.New("etcdserver: too many learner members in cluster")
-	ErrNotLearnerReady = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
-	ErrUnhealthy       = errors.New("etcdserver: unhealthy cluster")
-	errNotEnough       = errors.New("etcdserver: re-configuration failed due to not enough started members")
-	ErrNoMember        = errors.New("etcdserver: member not found")
-)
-
+// External reports whether the etcd is not in the world.
 func (c *Cluster) External() bool { return len(c.Members) > 0 && c.Members[0].Host == ExternalHost }
 
 // TrustsClient reports whether a member trusts the client's certificate.
 func (c *Cluster) TrustsClient(client *state.CertificateInfo) bool {
 	return slices.ContainsFunc(c.Members, func(mb *Member) bool {
 		m := c.all.Hosts[mb.Host]
-		if m == nil || !c.all.Alive(mb) {
+		if m == nil || !c.all.alive(mb) {
 			return false
 		}
 		_, p := m.Processes().Pod(staticpod.Etcd)
 		ca, ok := p.Arg("trusted-ca-file")
 		return !ok || m.Certificates().Trusts(ca, client)
 	})
-}
-
-// CheckRemoval is etcd's strict check of a reconfiguration.
-func (c *Cluster) CheckRemoval(mb *Member) error {
-	voters := c.Voters()
-	started, active := 0, 0
-	for _, o := range voters {
-		if o.Name != "" && o != mb {
-			started++
-		}
-		if c.all.Alive(o) {
-			active++
-		}
-	}
-	switch {
-	case started < (len(voters)-1)/2+1:
-		return errNotEnough
-	case !c.all.Alive(mb):
-		return nil
-	case active-1 < 1+(len(voters)-1)/2:
-		return ErrUnhealthy
-	}
-	return nil
 }
 
 // MemberOn returns the member on a host, or nil.

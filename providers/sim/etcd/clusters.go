@@ -44,8 +44,8 @@ func (e *Clusters) List() []*Cluster {
 	return out
 }
 
-// Alive reports whether a member runs, whether or not it has a quorum.
-func (e *Clusters) Alive(mb *Member) bool {
+// alive reports whether a member runs, whether or not it has a quorum.
+func (e *Clusters) alive(mb *Member) bool {
 	if mb.Host == ExternalHost {
 		return true
 	}
@@ -64,7 +64,7 @@ func (e *Clusters) Alive(mb *Member) bool {
 const ExternalHost = "external"
 
 // At returns the cluster that answers at an endpoint, as a host dials it. An
-// endpoint that is no host's is an etcd of somebody else's that always works.
+// endpoint that is no host's is an external etcd, which always works.
 func (e *Clusters) At(m *machine.Machine, endpoint string, all []string) (*Cluster, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" {
@@ -79,7 +79,7 @@ func (e *Clusters) At(m *machine.Machine, endpoint string, all []string) (*Clust
 	}
 	ep, runs := e.ProcessOn(target)
 	switch {
-	case !runs || !slices.Contains(staticpod.Ports(staticpod.Etcd, ep.p), staticpod.Number(u.Port())):
+	case !runs || !slices.Contains(staticpod.Ports(staticpod.Etcd, ep.manifest), staticpod.Number(u.Port())):
 		return nil, fmt.Errorf("dial tcp %s: connect: connection refused", u.Host)
 	case target.Processes().PodFault(staticpod.Etcd) != nil:
 		return nil, target.Processes().PodFault(staticpod.Etcd)
@@ -150,8 +150,8 @@ func (e *Clusters) ForgetDead() {
 	}
 }
 
-// Version returns the version in a member's image.
-func (e *Clusters) Version(mb *Member) string {
+// version returns the version in a member's image.
+func (e *Clusters) version(mb *Member) string {
 	m := e.Hosts[mb.Host]
 	if m == nil {
 		return ""

@@ -20,9 +20,9 @@ func (c *Cluster) Armed(alarm string) bool {
 	return slices.ContainsFunc(c.Members, func(mb *Member) bool { return slices.Contains(mb.Alarms, alarm) })
 }
 
-// Size returns what of a database is in use, in bytes: pages that grow with the objects,
+// size returns what of a database is in use, in bytes: pages that grow with the objects,
 // and what of the past was not compacted yet.
-func (c *Cluster) Size() int64 {
+func (c *Cluster) size() int64 {
 	return int64(4+len(c.Objects)+len(c.Nodes)+len(c.Pods))*4096 + c.History
 }
 
@@ -44,4 +44,25 @@ func (c *Cluster) Compact() {
 		mb.Garbage += c.History
 	}
 	c.History, c.Since = 0, time.Time{}
+}
+
+// Defragment frees the space that a member does not use.
+func (c *Cluster) Defragment(id string) error {
+	mb := c.Member(id)
+	if mb == nil || !c.all.alive(mb) {
+		return errNoMember
+	}
+	mb.Garbage = 0
+	return nil
+}
+
+// Disarm clears an alarm. A member that is still full raises it again, as etcd's does with
+// the next write.
+func (c *Cluster) Disarm(id, alarm string) error {
+	mb := c.Member(id)
+	if mb == nil || alarm == AlarmNoSpace && mb.Garbage+c.History > 0 {
+		return nil
+	}
+	mb.Alarms = slices.DeleteFunc(mb.Alarms, func(a string) bool { return a == alarm })
+	return nil
 }

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// snapshotHead begins a snapshot of the simulator's: a database of nobody else's.
+// snapshotHead begins a snapshot of the simulator's; no real database begins so.
 const snapshotHead = "kubewright simulated etcd snapshot 1\n"
 
 // snapshotPage divides the size of a database, as etcd's pages do.
 const snapshotPage = 512
 
 // Snapshot returns a cluster's data with its hash behind it. Membership is not in
-// it: whoever restores it says who the members are.
+// it: a restore names the members.
 func (c *Cluster) Snapshot() ([]byte, error) {
 	data := *c
 	data.Members, data.Leader, data.Revision = nil, "", 0
@@ -34,8 +34,8 @@ func (c *Cluster) Snapshot() ([]byte, error) {
 // SnapshotSource returns the first voter that runs, is not corrupt and does not lead,
 // or the leader.
 func (c *Cluster) SnapshotSource() *Member {
-	leader := c.CurrentLeader()
-	usable := slices.DeleteFunc(c.Voters(), func(mb *Member) bool { return !c.all.Alive(mb) || slices.Contains(mb.Alarms, AlarmCorrupt) })
+	leader := c.currentLeader()
+	usable := slices.DeleteFunc(c.Voters(), func(mb *Member) bool { return !c.all.alive(mb) || slices.Contains(mb.Alarms, AlarmCorrupt) })
 	for _, mb := range usable {
 		if mb != leader {
 			return mb

@@ -11,6 +11,7 @@ type Blob string
 
 const blobBase64 = "base64:"
 
+// MarshalText implements encoding.TextMarshaler.
 func (b Blob) MarshalText() ([]byte, error) {
 	if utf8.ValidString(string(b)) && !strings.HasPrefix(string(b), blobBase64) {
 		return []byte(b), nil
@@ -18,6 +19,7 @@ func (b Blob) MarshalText() ([]byte, error) {
 	return []byte(blobBase64 + base64.StdEncoding.EncodeToString([]byte(b))), nil
 }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (b *Blob) UnmarshalText(text []byte) error {
 	encoded, ok := strings.CutPrefix(string(text), blobBase64)
 	if !ok {

@@ -28,7 +28,7 @@ type File struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// EtcdData says whose data a data directory holds.
+// EtcdData names the member whose data a folder holds.
 type EtcdData struct {
 	Cluster string `json:"cluster"`
 	ID      string `json:"id"`
@@ -41,10 +41,13 @@ const (
 	RootOwner = "root:root"
 )
 
+// IsRegular reports whether f is a regular file. It may be nil.
 func (f *File) IsRegular() bool { return f != nil && f.Type == "" }
 
+// IsDir reports whether f is a folder. It may be nil.
 func (f *File) IsDir() bool { return f != nil && f.Type == Directory }
 
+// EffectiveMode returns the mode, or its default.
 func (f *File) EffectiveMode() string {
 	switch {
 	case f.Mode != "":
@@ -57,6 +60,7 @@ func (f *File) EffectiveMode() string {
 	return "0644"
 }
 
+// EffectiveOwner returns the owner, or root:root.
 func (f *File) EffectiveOwner() string {
 	if f.Owner != "" {
 		return f.Owner
@@ -76,6 +80,7 @@ func (f File) WithAccess(mode, owner string) *File {
 	return &f
 }
 
+// Digest returns the SHA-256 of content in hex.
 func Digest(content []byte) string {
 	h := sha256.Sum256(content)
 	return hex.EncodeToString(h[:])
@@ -100,6 +105,7 @@ func Below(p, dir string) bool {
 	return dir == "/" || strings.HasPrefix(p, dir+"/")
 }
 
+// Parent returns the folder of a path.
 func Parent(p string) string {
 	i := strings.LastIndexByte(p, '/')
 	if i <= 0 {
@@ -114,6 +120,7 @@ func Opaque(what, mode string) *File {
 	return f.WithAccess(mode, "")
 }
 
+// Same reports whether two files are equal but for the time of their last change.
 func Same(a, b *File) bool {
 	return a.Type == b.Type && a.EffectiveMode() == b.EffectiveMode() && a.EffectiveOwner() == b.EffectiveOwner() &&
 		a.SHA256 == b.SHA256 && a.Link == b.Link && a.Gone == b.Gone

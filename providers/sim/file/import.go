@@ -149,7 +149,7 @@ func ImportKubeconfig(content []byte) (*Record, error) {
 	return r, nil
 }
 
-// foreign returns what a kubeconfig sets besides what kubeadm writes there.
+// foreign returns the fields of a kubeconfig that kubeadm does not write.
 func foreign(content []byte) []string {
 	f, err := kubeconfig.Parse(content)
 	if err != nil {

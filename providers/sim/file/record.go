@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Record stands for key material and what is made with it.
+// Record stands for key material, certificates and kubeconfigs.
 type Record struct {
 	Certificates []state.CertificateInfo `json:"certificates,omitempty"`
 	// Key is the digest of the public half of the private key in the file.
@@ -36,6 +36,7 @@ const (
 	armourFoot = "\n-----END SIMULATED RECORD-----\n"
 )
 
+// Encode returns the record as content of a file.
 func (r *Record) Encode() []byte {
 	body, err := json.Marshal(r)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// bootstraps reports whether the kubelet asks for a client certificate: its kubeconfig is not
-// there or, where there is something to ask with, has none that counts (the kubelet's
+// bootstraps reports whether the kubelet requests a client certificate: it has no kubeconfig or,
+// where there is a bootstrap kubeconfig, none with a valid certificate (the kubelet's
 // isClientConfigStillValid, v1.36.3).
 func (kl Kubelet) bootstraps(conf *file.File) bool {
 	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil || kl.m.Resolve(bootstrapConf) == nil {
@@ -49,7 +49,7 @@ func (kl Kubelet) bootstrap(name string) error {
 }
 
 // rotationDue reports whether a kubelet has no certificate of its own yet, or
-// one that has lived through four fifths of its life.
+// one past four fifths of its lifetime.
 func (kl Kubelet) rotationDue() bool {
 	f := kl.m.Resolve(kubeletClient)
 	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
@@ -107,7 +107,7 @@ func (kl Kubelet) selfSign() {
 }
 
 // clientExpired reports whether the client certificate of a kubelet's kubeconfig is
-// not valid any more: it does not start with it.
+// expired: it does not start with it.
 func (kl Kubelet) clientExpired() bool {
 	conf := kl.m.Resolve(KubeletConf)
 	if conf.Record == nil || conf.Record.Kubeconfig == nil {
@@ -121,16 +121,16 @@ func (kl Kubelet) clientExpired() bool {
 	return c != nil && kl.m.Clock().After(c.NotAfter)
 }
 
-// takeOver puts the certificate of a kubelet's kubeconfig into the place of its
-// own where that has ended, or was taken away (client-go, util/certificate).
+// takeOver replaces the kubelet's own certificate by that of its kubeconfig where its own has
+// expired or was removed (client-go, util/certificate).
 func (kl Kubelet) takeOver() {
 	conf, own := kl.m.Resolve(KubeletConf), kl.m.Resolve(kubeletClient)
 	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil || conf.Record.Kubeconfig.Client == nil {
 		return
 	}
 	if own == nil {
-		// The founder's asks for one at once, if anybody signs it; who had one before waits
-		// until it has lived.
+		// The founder's requests one at once, if a CA can sign it; a kubelet that had one
+		// before waits until rotation is due.
 		before := slices.ContainsFunc(kl.m.Children(kubeletPKI), func(p string) bool { return strings.Contains(p, "kubelet-client-") })
 		if !before && kl.servers.HasKey(conf.Record.Kubeconfig.CAKeyDigests()) {
 			return

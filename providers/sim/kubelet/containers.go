@@ -16,9 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// startPod starts the container of a static pod. What it reads only now it
-// keeps: the kubeconfig of a controller manager or scheduler (client-go loads
-// inlined credentials once).
+// startPod starts the container of a static pod, and keeps what is only read at the start:
+// the kubeconfig of a controller manager or scheduler (client-go loads inlined credentials
+// once).
 func (kl Kubelet) startPod(p *machine.StaticPod) {
 	p.Started, p.Conf, p.Published = kl.servers.Now, nil, false
 	kl.m.Wake()
@@ -28,7 +28,7 @@ func (kl Kubelet) startPod(p *machine.StaticPod) {
 	}
 }
 
-// startAgain starts a container that has exited for want of its kubeconfig.
+// startAgain restarts a container that has exited, or that lacked its kubeconfig.
 func (kl Kubelet) startAgain(p *machine.StaticPod) bool {
 	conf := kl.servers.Manifest(p.Manifest).Flag("kubeconfig", "")
 	if p.Exited != "" {
@@ -43,7 +43,7 @@ func (kl Kubelet) startAgain(p *machine.StaticPod) bool {
 	return true
 }
 
-// Started tells when processes that run were started.
+// Started returns when processes that run were started.
 func (kl Kubelet) Started(list []state.Process) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, p := range list {
@@ -57,8 +57,8 @@ func (kl Kubelet) Started(list []state.Process) map[string]time.Time {
 	return out
 }
 
-// Restart ends a process that is older than one of the files. The kubelet, if
-// it runs, starts it again.
+// Restart stops a process that is older than one of the files. A running kubelet starts it
+// again.
 func (kl Kubelet) Restart(op planner.RestartProcess) bool {
 	running := kl.m.Processes().Process(op.Process)
 	if running == nil || !slices.ContainsFunc(op.Files, func(path string) bool {
@@ -138,10 +138,9 @@ func (kl Kubelet) syncPod(name, digest, path string) bool {
 // startTrust are the flags with CAs that components read only when they start.
 var startTrust = []string{"trusted-ca-file", "peer-trusted-ca-file", "etcd-cafile", "root-ca-file"}
 
-// readTrust lets a component that starts read whom it trusts from then on. It
-// exits where a file is missing that it is told to read; one that vanishes later
-// does not end it. A controller manager exits where it is to sign with a bundle
-// (pkg/controller/certificates/signer).
+// readTrust reads the CAs that a component trusts from its start on. The component exits where
+// a file of its flags is missing; a file that is removed later does not stop it. A controller
+// manager exits if its signing CA is a bundle (pkg/controller/certificates/signer).
 func (kl Kubelet) readTrust(p *machine.StaticPod) {
 	p.Trusts, p.Exited = nil, ""
 	manifest := kl.servers.Manifest(p.Manifest)

@@ -19,8 +19,17 @@ const (
 	kubeletClient = kubeletPKI + "/kubelet-client-current.pem"
 )
 
-// Fault says why an active kubelet does not run, or "". systemd starts
-// it again and again, so it comes up as soon as nothing is wrong any more.
+// Kubelet is the kubelet of a machine.
+type Kubelet struct {
+	servers *apiserver.Servers
+	m       *machine.Machine
+}
+
+// On returns the kubelet of a machine.
+func On(s *apiserver.Servers, m *machine.Machine) Kubelet { return Kubelet{s, m} }
+
+// Fault returns why an active kubelet does not run, or "". systemd restarts it, so it comes
+// up as soon as the cause is gone.
 func (kl Kubelet) Fault() string {
 	if kl.m.Kubelet != nil && kl.m.Kubelet.Up {
 		return ""
@@ -63,8 +72,8 @@ func (kl Kubelet) failsOnSwap(tree state.Value) bool {
 	return !tree.Get("failSwapOn").Equal(state.Bool(false))
 }
 
-// Step lets one host go on. It reports whether anything changed, and
-// whether nothing will change before something else happens.
+// Step does the next step of everything on the machine. It reports whether anything changed,
+// and whether nothing changes by itself from now on.
 func (kl Kubelet) Step() (changed, done bool) {
 	if kl.m.Off || kl.m.Kubelet == nil || !kl.m.Systemd().Active("kubelet") {
 		return false, true
@@ -116,7 +125,7 @@ func (kl Kubelet) start() {
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} {
 		kl.m.Put("/var/lib/kubelet/"+name, file.Opaque(name, "0600"))
 	}
-	// For a graceful shutdown it has logind wait (pkg/kubelet/nodeshutdown/systemd).
+	// For a graceful shutdown it makes logind wait (pkg/kubelet/nodeshutdown/systemd).
 	if grace := kl.m.Processes().KubeletConfig().Get("shutdownGracePeriod").AsString(); grace != "" && grace != "0s" {
 		kl.m.Put("/etc/systemd/logind.conf.d/99-kubelet.conf", file.Opaque("99-kubelet.conf", "0644"))
 	}
@@ -126,11 +135,3 @@ func (kl Kubelet) start() {
 	machine.Insert(&kl.m.Rules, "kubelet KUBE-FIREWALL")
 	machine.Insert(&kl.m.Rules, "kubelet KUBE-KUBELET-CANARY")
 }
-
-// Kubelet is the kubelet of a machine.
-type Kubelet struct {
-	servers *apiserver.Servers
-	m       *machine.Machine
-}
-
-func On(s *apiserver.Servers, m *machine.Machine) Kubelet { return Kubelet{s, m} }

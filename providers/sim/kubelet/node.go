@@ -8,7 +8,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/store"
 )
 
-// stepNode brings a kubelet to its node: credentials, registration, rotation, DaemonSets.
+// stepNode does what the kubelet does for its Node: credentials, registration, rotation,
+// DaemonSets.
 func (kl Kubelet) stepNode() (changed, done bool) {
 	k := kl.m.Kubelet
 	if k.Node == "" {
@@ -31,14 +32,14 @@ func (kl Kubelet) stepNode() (changed, done bool) {
 	}
 	if due {
 		if signer, _ := kl.servers.API(c).Signer(); signer != nil {
-			return changed, false // with an external CA nobody will ever sign
+			return changed, false // with an external CA no request is ever signed
 		}
 	}
 	c.Stale = c.Stale || slices.ContainsFunc(c.Pods, func(p *store.Pod) bool { return p.Node == "" })
 	return changed, true
 }
 
-// register bootstraps where it has to, and makes the Node.
+// register bootstraps if necessary, and makes the Node.
 func (kl Kubelet) register() error {
 	name := kl.m.Processes().NodeName()
 	conf := kl.m.Resolve(KubeletConf)

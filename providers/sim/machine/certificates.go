@@ -10,6 +10,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// Certificates are the certificates and keys on a machine, and the CAs that its programs trust.
+type Certificates struct{ m *Machine }
+
+// Certificates returns the certificates and keys on the machine.
+func (m *Machine) Certificates() Certificates { return Certificates{m} }
+
 // AllAt returns the certificates in a file, or of the CAs in its kubeconfig.
 func (cs Certificates) AllAt(path string) []state.CertificateInfo {
 	f := cs.m.Resolve(file.Clean(path))
@@ -31,8 +37,8 @@ func (cs Certificates) KeyDigests(path string) []string {
 	return out
 }
 
-// Verify says why a client on a host that trusts these CAs refuses a certificate; nil when
-// it does not. A CA that has ended vouches for nothing (crypto/x509).
+// Verify returns why a client on the machine that trusts these CAs refuses a certificate, or
+// nil. An expired CA is not trusted (crypto/x509).
 func (cs Certificates) Verify(cas []state.CertificateInfo, c *state.CertificateInfo) error {
 	err := errors.New("x509: certificate signed by unknown authority")
 	for i := range cas {
@@ -63,7 +69,7 @@ func (cs Certificates) PublicKeys(path string) []string {
 func (cs Certificates) IssuedBy(path string, cas []string) bool {
 	f := cs.m.Resolve(file.Clean(path))
 	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 || len(cas) == 0 {
-		return true // nothing is shown, or nobody is asked
+		return true // no certificate is shown, or none is verified
 	}
 	return slices.Contains(cas, f.Record.Certificates[0].IssuerKeyDigest)
 }
@@ -95,10 +101,11 @@ func (cs Certificates) CheckTime(c *state.CertificateInfo) error {
 	return nil
 }
 
+// Timestamp returns a time as the API writes it.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// PathIfPresent returns the path of a key, or empty where that has vanished: who runs has
-// read it.
+// PathIfPresent returns the path of a key, or "" where that was removed: a running component
+// has read it already.
 func (cs Certificates) PathIfPresent(path string) string {
 	if cs.m.Resolve(file.Clean(path)) == nil {
 		return ""
@@ -106,8 +113,8 @@ func (cs Certificates) PathIfPresent(path string) string {
 	return path
 }
 
-// StillTrusts is trusts of a component that runs: it goes on with what it has
-// read of a file that has vanished.
+// StillTrusts is Trusts for a component that runs: it keeps using a file that was removed
+// after its start.
 func (cs Certificates) StillTrusts(caFile string, c *state.CertificateInfo) bool {
 	return cs.m.Resolve(file.Clean(caFile)) == nil || cs.Trusts(caFile, c)
 }
@@ -126,12 +133,7 @@ func (cs Certificates) Trusts(caFile string, c *state.CertificateInfo) bool {
 	return false
 }
 
-// Certificates are the certificates and keys on a machine, and whom its programs trust.
-type Certificates struct{ m *Machine }
-
-func (m *Machine) Certificates() Certificates { return Certificates{m} }
-
-// OfKubeconfig returns a kubeconfig's, inlined or in a file beside it.
+// OfKubeconfig returns a kubeconfig's client certificate, inlined or in a file.
 func (cs Certificates) OfKubeconfig(k *state.KubeconfigInfo) *state.CertificateInfo {
 	if k.Client != nil || k.ClientCertificate == "" {
 		return k.Client
@@ -158,6 +160,7 @@ func (fl *Fleet) HasKey(cas []string) bool {
 // Backdate is how far before now certificates begin, as kubeadm's do.
 const Backdate = 5 * time.Minute
 
+// CARecord returns a self-signed CA with the given key.
 func (fl *Fleet) CARecord(name, algorithm string, validity time.Duration, key string) *file.Record {
 	return &file.Record{Key: key, Certificates: []state.CertificateInfo{{
 		CommonName: name, DNSNames: []string{name}, Usages: []string{"digital signature", "key encipherment", "cert sign"}, IsCA: true,

@@ -33,7 +33,7 @@ type Conditions struct {
 	NoModules []string `json:"no_modules,omitempty"`
 	// PackageLock is a program that works with the package manager.
 	PackageLock string `json:"package_lock,omitempty"`
-	// ForeignCluster: files of a cluster made by somebody else are there.
+	// ForeignCluster: files of another cluster are there.
 	ForeignCluster bool `json:"foreign_cluster,omitempty"`
 	// Arch is another architecture than the profile's.
 	Arch string `json:"arch,omitempty"`
@@ -46,9 +46,9 @@ type Conditions struct {
 	CRIDisabled bool `json:"cri_disabled,omitempty"`
 	// Unprobed: the kubelet has not probed its static pods yet, and shows them as not ready.
 	Unprobed bool `json:"unprobed,omitempty"`
-	// Ports are those that somebody else listens on.
+	// Ports are those that other programs listen on.
 	Ports []int `json:"ports,omitempty"`
-	// Answers replace what the host says to questions of preflight.
+	// Answers replace the host's answers to questions of preflight.
 	Answers map[string]string `json:"answers,omitempty"`
 	// ClockSkew is host clock minus true time.
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
@@ -73,6 +73,7 @@ func (m *Machine) Connected(ctx context.Context) error {
 	return nil
 }
 
+// CommandError returns the error of a command that failed on the machine.
 func (m *Machine) CommandError(what string, code int, stderr string) error {
 	return &providers.CommandError{Host: m.Address, Command: what, ExitCode: code, Stderr: providers.Tail([]byte(stderr))}
 }

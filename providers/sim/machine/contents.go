@@ -7,13 +7,13 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
-// config are a configuration in YAML, or why it is none.
+// config is a configuration in YAML, or why it is none.
 type config struct {
 	Tree state.Value
 	Err  error
 }
 
-// Config parses the content of a file, once per content.
+// Config returns the configuration in a file, parsed once per content.
 func (fl *Fleet) Config(digest string) config {
 	s, known := fl.configs[digest]
 	if !known {
@@ -31,7 +31,7 @@ var allConfigs = cache.New(func(content string) config {
 	return config{Tree: state.FromGo(tree)}
 })
 
-// NewFile returns a file with content, which the world keeps.
+// NewFile returns a file with content, which the fleet keeps.
 func (fl *Fleet) NewFile(content []byte, mode, owner string) *file.File {
 	if r := file.Decode(content); r != nil {
 		return file.OfRecord(r, mode, owner)
@@ -54,7 +54,7 @@ func (fl *Fleet) Content(f *file.File) []byte {
 	return []byte(fl.Blobs[f.SHA256])
 }
 
-// Text returns a file's content as whoever reads it sees it.
+// Text returns a file's content as a reader on the host sees it.
 func (fl *Fleet) Text(f *file.File) []byte {
 	if f.Record != nil && f.Record.PEM != "" {
 		return []byte(f.Record.PEM)
@@ -62,6 +62,7 @@ func (fl *Fleet) Text(f *file.File) []byte {
 	return fl.Content(f)
 }
 
+// PodHash returns the hash by which a kubelet of a version knows a static pod.
 func (fl *Fleet) PodHash(running *StaticPod, name, node, kubelet string) string {
 	path := running.Path
 	if path == "" {
@@ -82,7 +83,7 @@ func (fl *Fleet) PodHash(running *StaticPod, name, node, kubelet string) string 
 	return h
 }
 
-// Manifest parses the content of a file, once per content.
+// Manifest returns the manifest in a file, parsed once per content.
 func (fl *Fleet) Manifest(digest string) *staticpod.Manifest {
 	if p := fl.manifests[digest]; p != nil {
 		return p

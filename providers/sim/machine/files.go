@@ -22,7 +22,7 @@ func (m *Machine) File(p string) *file.File {
 	return m.Baseline().files[p]
 }
 
-// Resolve is get with a symbolic link followed.
+// Resolve returns the file at a path with symbolic links followed, or nil.
 func (m *Machine) Resolve(p string) *file.File {
 	f, _ := m.Follow(p)
 	return f
@@ -72,7 +72,7 @@ func (m *Machine) set(p string, f *file.File) {
 	delete(m.Versions, p)
 }
 
-// Remove takes away the file or tree at a path.
+// Remove removes the file or tree at a path.
 func (m *Machine) Remove(p string) {
 	for _, child := range m.Tree(p) {
 		m.RemoveOne(child)
@@ -80,6 +80,7 @@ func (m *Machine) Remove(p string) {
 	m.RemoveOne(p)
 }
 
+// RemoveOne removes the file at a path, and nothing below it.
 func (m *Machine) RemoveOne(p string) {
 	delete(m.Files, p)
 	delete(m.Versions, p)
@@ -92,7 +93,7 @@ func (m *Machine) RemoveOne(p string) {
 	m.Files[p] = &file.File{Gone: true}
 }
 
-// Tree lists everything below a folder, in order.
+// Tree returns the paths of everything below a folder, in order.
 func (m *Machine) Tree(dir string) []string {
 	var out []string
 	for p := range m.Baseline().files {
@@ -110,7 +111,7 @@ func (m *Machine) Tree(dir string) []string {
 	return out
 }
 
-// Children lists what stands directly in a folder, in order.
+// Children returns the paths that are directly in a folder, in order.
 func (m *Machine) Children(dir string) []string {
 	var out []string
 	base := m.Baseline()

@@ -37,7 +37,7 @@ type Fleet struct {
 	HashPod func(manifest []byte, path, node, kubeletVersion string) string
 
 	baselines map[Profile]*Baseline
-	Bases     map[*Profile]*Baseline         // baselines, by what machines have
+	bases     map[*Profile]*Baseline         // baselines, by what machines have
 	manifests map[string]*staticpod.Manifest // by SHA-256
 	configs   map[string]config              // by SHA-256
 	hashes    map[[4]string]string
@@ -76,7 +76,7 @@ func (fl *Fleet) Clone(hosts map[string]*Machine, blobs map[string]file.Blob) *F
 	out.Hosts, out.Blobs = hosts, blobs
 	out.Time, out.Changes = nil, nil
 	// What these hold is made once and never changed.
-	out.baselines, out.Bases = maps.Clone(fl.baselines), maps.Clone(fl.Bases)
+	out.baselines, out.bases = maps.Clone(fl.baselines), maps.Clone(fl.bases)
 	out.manifests, out.configs, out.hashes = maps.Clone(fl.manifests), maps.Clone(fl.configs), maps.Clone(fl.hashes)
 	out.names, out.podHosts, out.pending = maps.Clone(fl.names), maps.Clone(fl.podHosts), maps.Clone(fl.pending)
 	for _, m := range hosts {
@@ -85,10 +85,16 @@ func (fl *Fleet) Clone(hosts map[string]*Machine, blobs map[string]file.Blob) *F
 	return &out
 }
 
+// SetProfile sets the profile of machines that have none of their own.
+func (fl *Fleet) SetProfile(p Profile) {
+	fl.Profile = p
+	delete(fl.bases, nil)
+}
+
 // ForgetBaselines drops what follows from profiles: it comes back with its contents when
 // it is asked for.
 func (fl *Fleet) ForgetBaselines() {
-	fl.baselines, fl.Bases = map[Profile]*Baseline{}, map[*Profile]*Baseline{}
+	fl.baselines, fl.bases = map[Profile]*Baseline{}, map[*Profile]*Baseline{}
 }
 
 // Machines returns all machines, by address.
@@ -135,6 +141,7 @@ func (fl *Fleet) WakeHost(address string) { fl.pending[address] = true }
 // Sleep marks the machine as one on which nothing happens by itself.
 func (m *Machine) Sleep() { delete(m.fleet.pending, m.Address) }
 
+// Advance lets time pass in the world.
 func (fl *Fleet) Advance(d time.Duration) { fl.Time.Advance(d) }
 
 func (fl *Fleet) settle() { fl.Time.Settle() }
@@ -157,7 +164,7 @@ func (m *Machine) NextNumber() string {
 	return strconv.Itoa(m.Made)
 }
 
-// Machine returns the host at an address; one that nobody knows springs up.
+// Machine returns the machine at an address. A new one is made at the first request.
 func (fl *Fleet) Machine(address string) *Machine {
 	m := fl.Hosts[address]
 	if m == nil {
@@ -168,7 +175,7 @@ func (fl *Fleet) Machine(address string) *Machine {
 	return m
 }
 
-// Index makes a host findable by its name and addresses.
+// Index makes a machine known by its name and addresses.
 func (fl *Fleet) Index(m *Machine) {
 	for _, name := range append(m.IPs(), m.Name(), m.Address) {
 		name = state.CanonicalIP(name)
@@ -178,7 +185,7 @@ func (fl *Fleet) Index(m *Machine) {
 	}
 }
 
-// Find returns the host that a name or IP address belongs to, or nil.
+// Find returns the machine that a name or IP address belongs to, or nil.
 func (fl *Fleet) Find(name string) *Machine {
 	address, ok := fl.names[state.CanonicalIP(strings.Trim(name, "[]"))]
 	if !ok {

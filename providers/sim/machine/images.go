@@ -8,8 +8,10 @@ import (
 // Images are those that a machine's runtime holds.
 type Images struct{ m *Machine }
 
+// ImageStore returns the images of the machine's runtime.
 func (m *Machine) ImageStore() Images { return Images{m} }
 
+// Has reports whether an image is present.
 func (is Images) Has(image string) bool {
 	if has, ok := is.m.Images[image]; ok {
 		return has
@@ -17,10 +19,12 @@ func (is Images) Has(image string) bool {
 	return is.m.Baseline().images[image]
 }
 
+// Set adds an image, or removes it.
 func (is Images) Set(image string, present bool) {
 	setFlag(&is.m.Images, image, present, is.m.Baseline().images[image])
 }
 
+// List returns all images, in order.
 func (is Images) List() []string {
 	var out []string
 	for image := range is.m.Baseline().images {
@@ -38,7 +42,7 @@ func (is Images) List() []string {
 }
 
 // LacksRuntime reports whether an endpoint is that of a runtime which simulated hosts do not have:
-// of those that are known by their sockets they have containerd alone.
+// of the known runtimes they only have containerd.
 func LacksRuntime(socket string) bool {
 	return slices.Contains([]string{"crio.sock", "cri-dockerd.sock"}, path.Base(socket))
 }

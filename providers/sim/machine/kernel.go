@@ -9,6 +9,13 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/file"
 )
 
+// Kernel is a machine's kernel: parameters, modules and swap.
+type Kernel struct{ m *Machine }
+
+// Kernel returns the machine's kernel.
+func (m *Machine) Kernel() Kernel { return Kernel{m} }
+
+// SetSysctl sets a kernel parameter. It reports whether that changed.
 func (k Kernel) SetSysctl(name, value string) (bool, error) {
 	present, ok := k.Sysctl(name)
 	if !ok {
@@ -21,6 +28,7 @@ func (k Kernel) SetSysctl(name, value string) (bool, error) {
 	return true, nil
 }
 
+// LoadModule loads a module, or unloads it. It reports whether that changed anything.
 func (k Kernel) LoadModule(name string, load bool) (bool, error) {
 	if k.Module(name) == load {
 		return false, nil
@@ -39,7 +47,7 @@ func (k Kernel) LoadModule(name string, load bool) (bool, error) {
 	return true, nil
 }
 
-// swapTarget is where a mask on the unit lies that turns swap on at boot.
+// swapTarget is the path of a mask of the unit that turns swap on at boot.
 const swapTarget = "/etc/systemd/system/" + planner.SwapTarget
 
 // ChangeSwap turns swap on or off, now and at boot.
@@ -53,7 +61,7 @@ func (k Kernel) ChangeSwap(op planner.Swap) bool {
 		k.m.Remove(swapTarget)
 		changed = true
 	}
-	// On again as fstab has it: nothing happens where it has none.
+	// Turned on again as configured in fstab: nothing happens where it has no swap.
 	if k.Swap() == op.On || op.On && !k.swapConfigured() {
 		return changed
 	}
@@ -61,6 +69,7 @@ func (k Kernel) ChangeSwap(op planner.Swap) bool {
 	return true
 }
 
+// SetSwap turns swap on or off until the next boot.
 func (k Kernel) SetSwap(on bool) {
 	k.m.SwapOff, k.m.SwapOn = !on && k.m.HardwareProfile().Swap, on && !k.m.HardwareProfile().Swap
 }
@@ -74,13 +83,10 @@ func (k Kernel) SwapAtBoot() bool {
 	return k.swapConfigured() && k.m.File(swapTarget) == nil
 }
 
-// Kernel is a machine's kernel: parameters, modules and swap.
-type Kernel struct{ m *Machine }
-
-func (m *Machine) Kernel() Kernel { return Kernel{m} }
-
+// Swap reports whether swap is on.
 func (k Kernel) Swap() bool { return k.m.SwapOn || k.m.HardwareProfile().Swap && !k.m.SwapOff }
 
+// Sysctl returns a kernel parameter; false where the kernel does not have it.
 func (k Kernel) Sysctl(name string) (string, bool) {
 	if strings.HasPrefix(name, "net.bridge.") && !k.Module("br_netfilter") {
 		return "", false
@@ -95,6 +101,7 @@ func (k Kernel) Sysctl(name string) (string, bool) {
 	return v, ok
 }
 
+// Module reports whether a module is loaded.
 func (k Kernel) Module(name string) bool {
 	if loaded, ok := k.m.Modules[name]; ok {
 		return loaded

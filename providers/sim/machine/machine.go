@@ -10,7 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Machine is a host as the world keeps it: what differs from its profile's baseline.
+// Machine is a simulated host: what differs from the baseline of its profile.
 type Machine struct {
 	// Address is where the machine is reached.
 	Address string `json:"-"`
@@ -27,12 +27,12 @@ type Machine struct {
 	Installed int `json:"installed,omitempty"`
 
 	Marks *state.Marks `json:"marks,omitempty"`
-	// Token is the highest run token seen, Lineage the state that it was of.
+	// Token is the highest run token seen, Lineage that of its state.
 	Token   int64  `json:"token,omitempty"`
 	Lineage string `json:"lineage,omitempty"`
 	// Run is the run that had the token first.
 	Run string `json:"run,omitempty"`
-	// Unreadable says what of the marks is garbage.
+	// Unreadable names the file of the marks that is garbage.
 	Unreadable string `json:"unreadable,omitempty"`
 
 	// Deprecated are APIs that the API server here was asked for.
@@ -60,6 +60,7 @@ type Machine struct {
 	ProxyRead string `json:"proxy_read,omitempty"`
 }
 
+// HardwareProfile returns the machine's own profile, or that of the world.
 func (m *Machine) HardwareProfile() Profile {
 	if m.Profile != nil {
 		return *m.Profile
@@ -70,10 +71,10 @@ func (m *Machine) HardwareProfile() Profile {
 // Baseline returns the machine's baseline. It is asked for at every file: by where the profile
 // is, which is never written to, it is found without reading all of that.
 func (m *Machine) Baseline() *Baseline {
-	b := m.fleet.Bases[m.Profile]
+	b := m.fleet.bases[m.Profile]
 	if b == nil {
 		b = m.fleet.baselineOf(m.HardwareProfile())
-		m.fleet.Bases[m.Profile] = b
+		m.fleet.bases[m.Profile] = b
 	}
 	return b
 }

@@ -21,6 +21,7 @@ func (m *Machine) ReportedMarks() *state.Marks {
 	return &marks
 }
 
+// ForgetMarks removes what kubewright left on the machine to know it by.
 func (m *Machine) ForgetMarks() {
 	m.Marks, m.Token, m.Lineage, m.Run, m.Before, m.Unreadable = nil, 0, "", "", nil, ""
 }

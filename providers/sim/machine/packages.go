@@ -48,6 +48,12 @@ var dependencies = map[string][]string{"kubelet": {"kubernetes-cni"}, "kubeadm":
 // defaultVersions are versions of packages that do not follow Kubernetes'.
 var defaultVersions = map[string]string{"kubernetes-cni": "1.7.1", "cri-tools": "1.36.0", "containerd": "2.1.4", "containerd.io": "2.1.4", "runc": "1.3.0"}
 
+// PackageManager is the data base of a machine's package manager.
+type PackageManager struct{ m *Machine }
+
+// PackageManager returns the data base of the machine's package manager.
+func (m *Machine) PackageManager() PackageManager { return PackageManager{m} }
+
 // Name returns the host's package manager.
 func (db PackageManager) Name() string {
 	switch db.m.HardwareProfile().OS {
@@ -81,6 +87,7 @@ func (db PackageManager) Get(name string) (Package, bool) {
 // Known returns the names of all packages of which the files are known.
 func (db PackageManager) Known() []string { return slices.Sorted(maps.Keys(packageFiles)) }
 
+// Set puts a package into the data base, and changes no files.
 func (db PackageManager) Set(name string, p Package) {
 	delete(db.m.Packages, name)
 	if was, there := db.Get(name); there != p.Gone && (p.Gone || was == p) {
@@ -120,6 +127,7 @@ func (db PackageManager) Report(q state.PackageQuery) state.PackageReport {
 	return r
 }
 
+// State returns the package's state in the words of dpkg.
 func (p Package) State() string {
 	if p.Status == "" {
 		return "installed"
@@ -156,7 +164,7 @@ func (db PackageManager) Change(op planner.Packages) (bool, error) {
 	return changed, nil
 }
 
-// hold marks a package that upgrades are to leave alone.
+// hold sets whether upgrades skip a package.
 func (db PackageManager) hold(p planner.Package) bool {
 	now, _ := db.Get(p.Name)
 	held := now.Held && p.Hold != planner.Unhold || p.Hold == planner.Hold
@@ -228,11 +236,11 @@ func (db PackageManager) unpack(name string, p Package) {
 	db.Set(name, p)
 	switch name {
 	case "containerd", "containerd.io":
-		db.m.Systemd().SetUnit("containerd", Unit{Active: true, Enabled: true})
+		db.m.Systemd().setUnit("containerd", Unit{Active: true, Enabled: true})
 		db.m.Systemd().makeStore()
 	case "kubelet":
 		u, _ := db.m.Systemd().Unit(name)
-		db.m.Systemd().SetUnit(name, Unit{Active: u.Active, Enabled: true})
+		db.m.Systemd().setUnit(name, Unit{Active: u.Active, Enabled: true})
 	}
 	db.m.fleet.Advance(timePackage)
 }
@@ -259,7 +267,7 @@ func (db PackageManager) purge(name string) {
 	}
 }
 
-// Interrupt leaves the first package that is not there yet configured by half.
+// Interrupt leaves the first package that is to be installed half-configured.
 func (db PackageManager) Interrupt(op planner.Packages) {
 	for _, p := range op.List {
 		was, there := db.Get(p.Name)
@@ -273,8 +281,3 @@ func (db PackageManager) Interrupt(op planner.Packages) {
 		}
 	}
 }
-
-// PackageManager is the data base of a machine's package manager.
-type PackageManager struct{ m *Machine }
-
-func (m *Machine) PackageManager() PackageManager { return PackageManager{m} }

@@ -12,10 +12,10 @@ func (m *Machine) Boot() {
 	for _, name := range m.Systemd().UnitNames() {
 		if u, ok := m.Systemd().Unit(name); ok {
 			u.Active = u.Enabled
-			m.Systemd().SetUnit(name, u)
+			m.Systemd().setUnit(name, u)
 		}
 	}
-	m.Processes().SetKubelet(m.Systemd().Active("kubelet"))
+	m.Processes().setKubelet(m.Systemd().Active("kubelet"))
 	m.fleet.settle()
 }
 

@@ -22,11 +22,11 @@ type KubeletProcess struct {
 	Flags  string `json:"flags,omitempty"`
 	// Started is when it last came up.
 	Started time.Time `json:"started"`
-	// Up reports whether it runs and did not exit for want of something.
+	// Up reports whether it runs and has not exited.
 	Up bool `json:"up,omitempty"`
 	// Trusts are the CAs of the kubeconfig that it read when it started.
 	Trusts []state.CertificateInfo `json:"trusted,omitempty"`
-	// Node and Cluster say as what it has registered since it started.
+	// Node and Cluster are what it has registered as since it started.
 	Node    string `json:"node,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
 }
@@ -41,14 +41,20 @@ type StaticPod struct {
 	Conf *file.Record `json:"conf,omitempty"`
 	// Trusts are the CAs, by flag, that it read when it started.
 	Trusts map[string][]string `json:"trusts,omitempty"`
-	// Exited says why it has exited.
+	// Exited is why it has exited; empty while it runs.
 	Exited string `json:"exited,omitempty"`
-	// Published tells of an etcd that it has had a quorum since it was started.
+	// Published reports of an etcd whether it has had a quorum since it was started.
 	Published bool `json:"published,omitempty"`
 }
 
-// SetKubelet starts or stops the process when its unit was.
-func (r Processes) SetKubelet(on bool) {
+// Processes are what runs on a machine: its kubelet and the containers of static pods.
+type Processes struct{ m *Machine }
+
+// Processes returns what runs on the machine.
+func (m *Machine) Processes() Processes { return Processes{m} }
+
+// setKubelet starts or stops the kubelet's process with its unit.
+func (r Processes) setKubelet(on bool) {
 	r.m.Kubelet = nil
 	if on {
 		r.m.Kubelet = &KubeletProcess{}
@@ -57,7 +63,7 @@ func (r Processes) SetKubelet(on bool) {
 	r.m.Wake()
 }
 
-// ServesCRI reports whether the kubelet is answered by the containerd that runs.
+// ServesCRI reports whether containerd serves the CRI.
 func (r Processes) ServesCRI() bool {
 	return !r.m.Conditions.CRIDisabled || r.m.Files["/etc/containerd/config.toml"] != nil
 }
@@ -115,7 +121,7 @@ func (r Processes) PodFault(component string) error {
 	return nil
 }
 
-// Listens reports whether somebody listens on a TCP port of a host.
+// Listens reports whether a program listens on a TCP port of the machine.
 func (r Processes) Listens(port int) bool {
 	switch {
 	case r.m.Off:
@@ -133,7 +139,7 @@ func (r Processes) Listens(port int) bool {
 	return false
 }
 
-// healthPort returns where a kubelet that runs answers for its health.
+// healthPort returns the port of a running kubelet's health endpoint.
 func (r Processes) healthPort() int {
 	if r.m.Kubelet == nil {
 		return 0
@@ -143,11 +149,6 @@ func (r Processes) healthPort() int {
 	}
 	return 10248
 }
-
-// Processes are what runs on a machine: its kubelet and the containers of static pods.
-type Processes struct{ m *Machine }
-
-func (m *Machine) Processes() Processes { return Processes{m} }
 
 // Version returns the version of a component that runs on a host; false when it
 // does not run, or its image has another tag than a version's.
@@ -159,9 +160,8 @@ func (r Processes) Version(component string) (planner.Release, bool) {
 	return planner.ParseRelease(p.Tag())
 }
 
-// CheckSkew refuses a component that is newer than the API server that it speaks
-// with, by the minor version. Most real ones work, and some do not: the kubelet 1.31
-// started no pods with an API server 1.30 (kubernetes/kubernetes#127316).
+// CheckSkew returns an error for a component with a newer minor version than the API server
+// here, which it is a client of. Most real ones work, and some do not: the kubelet 1.31
 func (r Processes) CheckSkew(name string, component planner.Release) error {
 	api, known := r.Version(staticpod.APIServer)
 	if known && component.Minor > api.Minor {
@@ -170,8 +170,7 @@ func (r Processes) CheckSkew(name string, component planner.Release) error {
 	return nil
 }
 
-// RestartPods starts the static pods again that a kubelet of another version
-// knows by another hash than the one before it.
+// RestartPods restarts the static pods whose hash differs between two versions of the kubelet.
 func (r Processes) RestartPods(node, before, after string) {
 	if before == after {
 		return
@@ -185,7 +184,8 @@ func (r Processes) RestartPods(node, before, after string) {
 	}
 }
 
-// ComponentAt returns who listens on a port; behind a balancer that is an API server.
+// ComponentAt returns the component that listens on a port; behind a load balancer that is an
+// API server.
 func (r Processes) ComponentAt(port int, balanced bool) string {
 	if r.KubeletRuns() && (port == r.healthPort() || port == 10250) && !balanced {
 		return "kubelet"
@@ -203,14 +203,14 @@ func (r Processes) ComponentAt(port int, balanced bool) string {
 	return ""
 }
 
-// Listening reports whether a component has come up as far as to listen.
+// Listening reports whether a component has started and listens.
 func (r Processes) Listening(component string) bool {
 	running, _ := r.Pod(component)
 	return running != nil && running.Exited == "" && !r.m.fleet.Now.Before(running.Started.Add(staticpod.StartupTime(component)))
 }
 
-// RefusesProbes reports whether a component answers no request without credentials, as
-// those of probes are.
+// RefusesProbes reports whether a component refuses requests without credentials, such as
+// those of probes.
 func (r Processes) RefusesProbes(component string) bool {
 	_, p := r.Pod(component)
 	if component != staticpod.APIServer || p == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/file"
 )
 
-// Profile is what a host is when it springs up. It is comparable; the zero
-// Profile is a machine with nothing installed.
+// Profile is the hardware and software of a new machine. It is comparable; the zero Profile is
+// a machine with nothing installed.
 type Profile struct {
 	// KubeletVersion and RuntimeVersion are without the leading v; empty when not installed.
 	KubeletVersion string `json:"kubelet_version,omitempty"`
@@ -159,6 +159,7 @@ func (fl *Fleet) kubeletPackage(b *Baseline, p Profile) {
 	}
 }
 
+// Versioned returns what the digest of a program is derived from.
 func Versioned(name, version string) string { return name + "-v" + version }
 
 // imagesOf lists the images that kubeadm of a version needs.

@@ -15,6 +15,12 @@ var modeRules = map[string][]string{
 
 const ipvsLink = "kube-ipvs0"
 
+// ProxyRules are the rules and links that kube-proxy has made on a machine.
+type ProxyRules struct{ m *Machine }
+
+// ProxyRules returns the rules of kube-proxy on the machine.
+func (m *Machine) ProxyRules() ProxyRules { return ProxyRules{m} }
+
 // proxyModes lists the modes of which a host has rules, as a look at it finds them.
 func (r ProxyRules) Modes() []string {
 	if !slices.Contains(r.m.Links, ipvsLink) {
@@ -56,6 +62,7 @@ func (r ProxyRules) Clear(mode string) (bool, error) {
 	return r.Remove(mode), nil
 }
 
+// Remove removes the rules of a mode. It reports whether there were any.
 func (r ProxyRules) Remove(mode string) bool {
 	n := len(r.m.Rules) + len(r.m.Links)
 	r.m.Rules = slices.DeleteFunc(r.m.Rules, func(rule string) bool { return slices.Contains(modeRules[mode], rule) })
@@ -64,8 +71,3 @@ func (r ProxyRules) Remove(mode string) bool {
 	}
 	return len(r.m.Rules)+len(r.m.Links) != n
 }
-
-// ProxyRules are the rules and links that kube-proxy has made on a machine.
-type ProxyRules struct{ m *Machine }
-
-func (m *Machine) ProxyRules() ProxyRules { return ProxyRules{m} }

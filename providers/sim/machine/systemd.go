@@ -9,6 +9,14 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/file"
 )
 
+// Systemd is a machine's systemd and its units.
+type Systemd struct{ m *Machine }
+
+// Systemd returns the machine's systemd.
+func (m *Machine) Systemd() Systemd { return Systemd{m} }
+
+// Act starts, stops, restarts, enables or disables a unit. It reports whether that changed
+// anything.
 func (s Systemd) Act(name, action string) (bool, error) {
 	u, ok := s.Unit(name)
 	what := action + " unit " + UnitFile(name)
@@ -34,13 +42,13 @@ func (s Systemd) Act(name, action string) (bool, error) {
 	default:
 		return false, fmt.Errorf("internal error: unknown unit action %q", action)
 	}
-	s.SetUnit(name, u)
+	s.setUnit(name, u)
 	if name == "containerd" && u.Active {
 		s.makeStore()
 	}
 	changed := u != before || action == "restart"
 	if name == "kubelet" && (action == "restart" || u.Active != before.Active) {
-		s.m.Processes().SetKubelet(u.Active)
+		s.m.Processes().setKubelet(u.Active)
 	}
 	if changed {
 		s.m.fleet.Advance(timeUnit)
@@ -72,11 +80,6 @@ type Unit struct {
 	Enabled bool `json:"enabled,omitempty"`
 }
 
-// Systemd is a machine's systemd and its units.
-type Systemd struct{ m *Machine }
-
-func (m *Machine) Systemd() Systemd { return Systemd{m} }
-
 // Unit returns a systemd unit and whether it exists: it has a unit file, or the
 // profile has it.
 func (s Systemd) Unit(name string) (Unit, bool) {
@@ -91,7 +94,8 @@ func (s Systemd) Unit(name string) (Unit, bool) {
 	return Unit{}, false
 }
 
-func (s Systemd) SetUnit(name string, u Unit) {
+// setUnit sets the state of a unit, and starts nothing.
+func (s Systemd) setUnit(name string, u Unit) {
 	if base, ok := s.m.Baseline().units[name]; ok && base == u || !ok && u == (Unit{}) {
 		delete(s.m.Units, name)
 		return
@@ -102,8 +106,10 @@ func (s Systemd) SetUnit(name string, u Unit) {
 	s.m.Units[name] = u
 }
 
+// UnitName returns the name of a unit without the suffix of services.
 func UnitName(s string) string { return strings.TrimSuffix(s, ".service") }
 
+// UnitFile returns the name of a unit's file.
 func UnitFile(name string) string {
 	if strings.Contains(name, ".") {
 		return name
@@ -111,6 +117,7 @@ func UnitFile(name string) string {
 	return name + ".service"
 }
 
+// Active reports whether a unit is active.
 func (s Systemd) Active(name string) bool {
 	u, ok := s.Unit(name)
 	return ok && u.Active

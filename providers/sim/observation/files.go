@@ -41,7 +41,7 @@ func (ob Observation) file(p string, read state.Read) state.FileReport {
 	return r
 }
 
-// content adds what of the content is asked for.
+// content adds what the query reads of the content.
 func (ob Observation) content(f *file.File, read state.Read, r *state.FileReport) {
 	switch read {
 	case state.ReadContent:
@@ -78,7 +78,7 @@ func (ob Observation) content(f *file.File, read state.Read, r *state.FileReport
 
 const noKey = "no private key in the file"
 
-// privateKey returns the identity of the private key in a file; empty where it cannot be told.
+// privateKey returns the identity of the private key in a file; empty where it is unknown.
 func (ob Observation) privateKey(f *file.File) string {
 	r := f.Record
 	if r == nil {
@@ -142,6 +142,7 @@ func (ob Observation) observeGlob(glob string, r *state.Report) {
 	}
 }
 
+// Secrets returns the contents of the files that exist.
 func (ob Observation) Secrets(paths []string) map[string]state.Secret {
 	out := map[string]state.Secret{}
 	for _, p := range paths {

@@ -12,9 +12,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// roundTrip is how long an observation is said to take.
+// roundTrip is how long an observation takes.
 const roundTrip = 20 * time.Millisecond
 
+// Observation is what kubewright asks a machine.
+type Observation struct {
+	servers *apiserver.Servers
+	m       *machine.Machine
+}
+
+// Of returns the observation of a machine.
+func Of(s *apiserver.Servers, m *machine.Machine) Observation { return Observation{s, m} }
+
+// Report answers a query.
 func (ob Observation) Report(q state.Query) *state.Report {
 	r := &state.Report{
 		Facts: ob.facts(), Files: make(map[string]state.FileReport, len(q.Files)), Units: map[string]state.UnitReport{},
@@ -64,11 +74,3 @@ func (ob Observation) Report(q state.Query) *state.Report {
 	nameIssuers(r)
 	return r
 }
-
-// Observation is what kubewright asks a machine.
-type Observation struct {
-	servers *apiserver.Servers
-	m       *machine.Machine
-}
-
-func Of(s *apiserver.Servers, m *machine.Machine) Observation { return Observation{s, m} }

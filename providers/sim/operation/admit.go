@@ -13,8 +13,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// What kubewright keeps on a host: its mark, and the token of the last run.
-
 // Admit checks that a batch may act on the host, and remembers its token.
 func (do Operations) Admit(ctx context.Context, batch providers.Batch) error {
 	if err := do.m.Connected(ctx); err != nil {
@@ -67,7 +65,7 @@ func (do Operations) mark(op planner.Mark) bool {
 	return changed
 }
 
-// expected refuses a batch when a file is not as it was.
+// expected returns an error if a file is not as the batch expects it.
 func (do Operations) expected(batch providers.Batch) error {
 	for _, p := range slices.Sorted(maps.Keys(batch.Expect)) {
 		now := "gone"
@@ -81,7 +79,7 @@ func (do Operations) expected(batch providers.Batch) error {
 	return nil
 }
 
-// ownFolder is where kubewright keeps what it has to remember on a host.
+// ownFolder is where kubewright keeps its own files on a host.
 const ownFolder = "/var/lib/kubewright"
 
 // equalMarks compares all but the token, which the host counts itself.

@@ -19,9 +19,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/machine"
 )
 
-// uploadArtifact puts a file or members of an archive in place. What arrives is
-// read and checked as on a real host, so that a plan of other files fails here
-// as well.
+// uploadArtifact puts a file or members of an archive in place. The data is read and checked as
+// on a real host, so that a plan of other files fails here as well.
 func (do Operations) uploadArtifact(op planner.UploadArtifact, batch providers.Batch) (bool, error) {
 	what := "upload " + op.Artifact
 	need := slices.DeleteFunc(slices.Clone(op.Files), func(f planner.ArtifactFile) bool {
@@ -61,11 +60,11 @@ func (do Operations) uploadArtifact(op planner.UploadArtifact, batch providers.B
 type received struct {
 	digest string
 	size   int64
-	// version is what the program would say of itself.
+	// version is what the program would print as its version.
 	version string
 }
 
-// versionInProgram is how a simulated program says which it is.
+// versionInProgram finds the version of a simulated program in its content.
 var versionInProgram = regexp.MustCompile(`Kubernetes v(\d+\.\d+\.\d+)`)
 
 // receive reads an artifact: the file itself under the empty name, and the
@@ -120,7 +119,7 @@ func unpack(r io.Reader, out map[string]received) error {
 	}
 }
 
-// take reads one file; of a large one its version is not looked for at the end.
+// take reads one file. In a large one only the beginning is searched for its version.
 func take(r io.Reader) (received, error) {
 	sum := sha256.New()
 	var head bytes.Buffer

@@ -16,10 +16,10 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/staticpod"
 )
 
-// etcdStops is how long an operation waits for etcd to let go of its data.
+// etcdStops is how long an operation waits for etcd to stop.
 const etcdStops = time.Minute
 
-// setAside gives the data of a member that has stopped another name.
+// setAside renames the data of a member that has stopped.
 func (do Operations) setAside(dataDir, as string) (bool, error) {
 	from, to := file.Clean(dataDir)+"/member", file.Clean(dataDir)+"/"+as
 	if do.m.File(from) == nil {
@@ -46,7 +46,7 @@ func (do Operations) setAside(dataDir, as string) (bool, error) {
 	return true, nil
 }
 
-// restoreEtcd makes a member of a new cluster of a snapshot.
+// restoreEtcd makes a new cluster with one member from a snapshot.
 func (do Operations) restoreEtcd(op planner.RestoreEtcd, batch providers.Batch) (bool, error) {
 	data := file.Clean(op.DataDir) + "/member"
 	if mark := do.m.File(planner.RestoredMark); mark.IsRegular() && do.m.File(data) != nil && string(do.servers.Content(mark)) == op.SHA256+"\n" {

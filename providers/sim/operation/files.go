@@ -27,7 +27,7 @@ func (do Operations) writeFile(op planner.WriteFile, batch providers.Batch) (boo
 	return do.m.Write(op.Path, do.servers.NewFile(content, op.Mode, op.Owner))
 }
 
-// Check refuses what a real host refuses before it does anything.
+// Check returns an error for an operation that a real host refuses before it does anything.
 func Check(op planner.Operation) error {
 	switch op := op.(type) {
 	case planner.WriteFile:
@@ -129,7 +129,7 @@ func (do Operations) setAccess(op planner.SetAccess) (bool, error) {
 	return true, nil
 }
 
-// preserve keeps what stands at a path, once.
+// preserve keeps a copy of the file at a path, once.
 func (do Operations) preserve(p string) (bool, error) {
 	f := do.m.File(p)
 	switch {
@@ -145,7 +145,7 @@ func (do Operations) preserve(p string) (bool, error) {
 	return true, nil
 }
 
-// restore puts back what was kept.
+// restore puts back the copy that preserve has kept.
 func (do Operations) restore(p string) bool {
 	f := do.m.Before[p]
 	if f == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim/file"
 )
 
-// removePods ends the pods by their runtime. They run on where that was stopped.
+// removePods stops the pods through their runtime. Without it they keep running.
 func (do Operations) removePods() (bool, error) {
 	switch {
 	case len(do.m.Pods) == 0 && len(do.m.Daemons) == 0:
@@ -29,11 +29,11 @@ func (do Operations) unmount(dir string) bool {
 	return len(do.m.Mounts) != n
 }
 
-// podBridge is the bridge that the links of pods hang on.
+// podBridge is the bridge that the links of pods are attached to.
 const podBridge = "cni0"
 
-// podLink reports whether a link leads to a pod: it hangs on no other bridge, which would
-// stand behind its name.
+// podLink reports whether a link leads to a pod: it is attached to no other bridge, which its
+// name would end with.
 func podLink(link string) bool {
 	return strings.HasPrefix(link, "veth") && !strings.Contains(link, "@")
 }
@@ -50,6 +50,7 @@ func (do Operations) removeNetwork(patterns []string) bool {
 	return changed || len(do.m.Links) != n
 }
 
+// Matches reports whether a text matches a pattern of path.Match. An empty pattern matches all.
 func Matches(pattern, s string) bool {
 	ok, _ := path.Match(pattern, s)
 	return pattern == "" || ok || pattern == s

@@ -16,6 +16,15 @@ import (
 
 const timePods = 2 * time.Second
 
+// Operations are what kubewright does on a machine.
+type Operations struct {
+	servers *apiserver.Servers
+	m       *machine.Machine
+}
+
+// On returns the operations on a machine.
+func On(s *apiserver.Servers, m *machine.Machine) Operations { return Operations{s, m} }
+
 // Perform performs one operation of the closed set and reports whether it changed anything.
 func (do Operations) Perform(op planner.Operation, batch providers.Batch) (bool, error) {
 	switch op := op.(type) {
@@ -71,7 +80,7 @@ func (do Operations) Perform(op planner.Operation, batch providers.Batch) (bool,
 	return false, fmt.Errorf("internal error: the simulator does not know operation %s", op.Op())
 }
 
-// Interrupt leaves what an operation leaves that is cut off in the middle.
+// Interrupt leaves the host as an operation does that is interrupted in the middle.
 func (do Operations) Interrupt(op planner.Operation) {
 	switch op := op.(type) {
 	case planner.RemovePath:
@@ -92,11 +101,3 @@ func (do Operations) Interrupt(op planner.Operation) {
 		}
 	}
 }
-
-// Operations are what kubewright does on a machine.
-type Operations struct {
-	servers *apiserver.Servers
-	m       *machine.Machine
-}
-
-func On(s *apiserver.Servers, m *machine.Machine) Operations { return Operations{s, m} }

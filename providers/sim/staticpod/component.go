@@ -25,6 +25,7 @@ func StartupTime(component string) time.Duration {
 	return 3 * time.Second
 }
 
+// Ports returns the TCP ports that a component listens on.
 func Ports(component string, p *Manifest) []int {
 	switch component {
 	case APIServer:

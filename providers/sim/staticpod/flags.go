@@ -21,6 +21,7 @@ func FlagIn(file []byte, name string) string {
 	return value
 }
 
+// Number returns the number in a text, or 0.
 func Number(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n

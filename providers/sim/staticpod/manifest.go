@@ -13,7 +13,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Manifest is what of a static pod's manifest matters.
+// Manifest is the part of a static pod's manifest that the simulator uses.
 type Manifest struct {
 	Name   string
 	labels map[string]any
@@ -25,13 +25,14 @@ type Manifest struct {
 	mounted map[string]string
 	// demanded are the host's paths without which the kubelet does not start it.
 	demanded []string
-	// DataFolder is where on the host an etcd has its member's data.
+	// DataFolder is the host's path of an etcd's data.
 	DataFolder string
-	// Hash stands for the kubelet's config.hash: equal for equal pods, however written.
+	// Hash stands for the kubelet's config.hash: equal for equal pods in any formatting.
 	Hash string
 	Err  error
 }
 
+// Parse reads a manifest. Where it is none, Err says why.
 func Parse(content string) *Manifest {
 	tree, err := file.ParseYAML([]byte(content))
 	if err != nil {
@@ -74,7 +75,7 @@ func Parse(content string) *Manifest {
 	return p
 }
 
-// mountedTwice returns a path at which a container has two volumes: the kubelet refuses its pod.
+// mountedTwice returns a path at which a container has two volumes, which the kubelet refuses.
 func mountedTwice(containers []any) string {
 	for _, c := range containers {
 		seen := map[string]bool{}
@@ -178,6 +179,8 @@ func namesFile(flag string) bool {
 	return false
 }
 
-func ManifestPath(pod string) string { return ManifestsFolder + "/" + pod + ".yaml" }
+// ManifestPath returns where kubeadm puts the manifest of a pod.
+func ManifestPath(pod string) string { return manifestsFolder + "/" + pod + ".yaml" }
 
-const ManifestsFolder = "/etc/kubernetes/manifests"
+// manifestsFolder is where kubeadm puts manifests.
+const manifestsFolder = "/etc/kubernetes/manifests"

@@ -7,7 +7,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Merge makes the leaves of wanted so in live, and takes out those of before that wanted has not.
+// Merge returns live with the leaves of wanted, and without those of before that wanted lacks.
 func Merge(live, before, wanted state.Value) state.Value {
 	switch {
 	case wanted.Kind() == state.KindMap && (live.IsNull() || live.Kind() == state.KindMap):
@@ -39,8 +39,8 @@ func mergeMap(live, before, wanted state.Value) state.Value {
 	return state.Map(out)
 }
 
-// Without takes the leaves of gone out of live, and of a list that the API merges its
-// elements; null when nothing is left.
+// Without returns live without the leaves of gone, and without its elements in lists that the
+// API merges; null when nothing is left.
 func Without(live, gone state.Value) state.Value {
 	if live.Kind() == state.KindList && gone.Kind() == state.KindList && mergeKey(gone, live) != "" {
 		rest := mergeList(mergeKey(gone, live), live, gone, state.Value{})
@@ -106,7 +106,7 @@ func mergeList(key string, live, before, wanted state.Value) state.Value {
 	return state.List(out...)
 }
 
-// With sets what stands at a path of map keys.
+// With returns a value with another leaf at a path of map keys.
 func With(v state.Value, leaf state.Value, path ...string) state.Value {
 	if len(path) == 0 {
 		return leaf
@@ -117,7 +117,7 @@ func With(v state.Value, leaf state.Value, path ...string) state.Value {
 	return state.Map(out)
 }
 
-// WithDefault sets what stands at a path unless something does.
+// WithDefault returns a value with a leaf at a path, unless there is something.
 func WithDefault(v state.Value, leaf any, path ...string) state.Value {
 	at := v
 	for _, key := range path {
@@ -129,6 +129,7 @@ func WithDefault(v state.Value, leaf any, path ...string) state.Value {
 	return With(v, state.FromGo(leaf), path...)
 }
 
+// WorkloadDefaults adds the defaults of a Deployment, DaemonSet or StatefulSet.
 func WorkloadDefaults(kind string, v state.Value) state.Value {
 	v = WithDefault(v, 10, "spec", "revisionHistoryLimit")
 	v = WithDefault(v, "1", "metadata", "annotations", "deployment.kubernetes.io/revision")
@@ -183,6 +184,7 @@ func containerDefaults(pod state.Value, list string) state.Value {
 	return With(pod, state.List(out...), list)
 }
 
+// BindingDefaults adds the defaults of a RoleBinding or ClusterRoleBinding.
 func BindingDefaults(v state.Value) state.Value {
 	v = WithDefault(v, "rbac.authorization.k8s.io", "roleRef", "apiGroup")
 	subjects := slices.Clone(v.Get("subjects").AsList())

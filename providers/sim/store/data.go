@@ -23,7 +23,7 @@ type Data struct {
 	Stale bool `json:"-"`
 }
 
-// Initialize makes what is missing in a cluster that is new or was read.
+// Initialize prepares the data of a cluster that is new or was read.
 func (d *Data) Initialize() {
 	if d.Objects == nil {
 		d.Objects = map[string]*Object{}
@@ -37,7 +37,7 @@ func (d *Data) Initialize() {
 // Has reports whether an object exists.
 func (d *Data) Has(ref state.ObjectRef) bool { return d.Objects[ref.String()] != nil }
 
-// Keys lists the keys of objects whose reference begins so, in order.
+// Keys returns the keys of objects with a prefix, in order.
 func (d *Data) Keys(prefix string) []string {
 	var out []string
 	for key := range d.Objects {

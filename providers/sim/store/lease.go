@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Lease is a Lease object of a simulated cluster: the fields that are looked at.
+// Lease is a Lease object: the fields that are used.
 type Lease struct {
 	Lineage  string        `json:"lineage"`
 	Run      string        `json:"run"`
@@ -18,7 +18,7 @@ type Lease struct {
 	Version  string        `json:"version"`
 }
 
-// LeaseRef names a lease as objects are named.
+// LeaseRef returns the key of a lease.
 func LeaseRef(name string) string {
 	return state.ObjectRef{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "kube-system", Name: name}.String()
 }

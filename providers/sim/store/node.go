@@ -21,9 +21,8 @@ type Node struct {
 	Taints        []state.Taint     `json:"taints,omitempty"`
 	Unschedulable bool              `json:"unschedulable,omitempty"`
 	Kubelet       string            `json:"kubelet,omitempty"` // its version
-	// Rested reports whether the world was opened since the kubelet was started. Its time
-	// stands still between two commands, and to whoever comes back to real hosts a
-	// kubelet that was restarted is not starting for ever.
+	// Rested reports whether the world was opened since the kubelet was started. The world's
+	// time stands still between two commands, in which a real kubelet would get ready.
 	Rested bool `json:"-"`
 }
 
@@ -37,7 +36,7 @@ func ParseTaint(s string) (state.Taint, error) {
 	return state.Taint{Key: key, Value: value, Effect: effect}, nil
 }
 
-// patchNode sets and removes labels, annotations and taints.
+// Patch sets and removes labels, annotations and taints.
 func (n *Node) Patch(labels, annotations map[string]string, noLabels, noAnnotations []string, taints, noTaints []state.Taint) {
 	if n.Labels == nil {
 		n.Labels = map[string]string{}
@@ -59,7 +58,7 @@ func (n *Node) Patch(labels, annotations map[string]string, noLabels, noAnnotati
 	n.Taints = append(n.Taints, taints...)
 }
 
-// DeleteNode deletes a Node and what only it would run again.
+// DeleteNode deletes a Node, with its pods that have no controller to recreate them.
 func (d *Data) DeleteNode(name string) {
 	delete(d.Nodes, name)
 	d.Pods = slices.DeleteFunc(d.Pods, func(p *Pod) bool {

@@ -21,6 +21,7 @@ type Object struct {
 	Token *PodToken `json:"token,omitempty"`
 }
 
+// Name returns the object's name.
 func (o *Object) Name() string { return o.Live.Get("metadata.name").AsString() }
 
 // HostPaths returns the host folders that the pods of an object mount.
@@ -34,16 +35,18 @@ func (o *Object) HostPaths() []string {
 	return out
 }
 
+// ClusterRoleBinding returns the reference of a ClusterRoleBinding.
 func ClusterRoleBinding(name string) state.ObjectRef {
 	return state.ObjectRef{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding", Name: name}
 }
 
+// SystemNamespaces are those that every cluster has.
 var SystemNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
 // KeptNamespaces are those that an API server does not delete.
 var KeptNamespaces = []string{"default", "kube-public", "kube-system"}
 
-// Admit checks what the API server would refuse in an object.
+// Admit returns the reference of an object, or why the API server refuses it.
 func (d *Data) Admit(v state.Value) (state.ObjectRef, error) {
 	ref := state.ObjectRef{
 		APIVersion: v.Get("apiVersion").AsString(), Kind: v.Get("kind").AsString(),
@@ -63,7 +66,7 @@ func (d *Data) Admit(v state.Value) (state.ObjectRef, error) {
 	return ref, nil
 }
 
-// Namespaces returns those that every cluster has, and those that were made.
+// Namespaces returns the names of all namespaces.
 func (d *Data) Namespaces() []string {
 	out := []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 	for _, key := range d.Keys("v1/Namespace/") {

@@ -10,8 +10,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Pod is a pod of a workload: a replica of a Deployment in the API, or put into
-// the world by whoever wants one.
+// Pod is a pod of a workload: a replica of a Deployment in the API, or added by hand.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -27,7 +26,7 @@ type Pod struct {
 	LocalClaims []string `json:"local_claims,omitempty"`
 	// ReadyAt is when it becomes ready, after it was moved.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
-	// GoneBy is when it was to be gone, of one that terminates and does not end.
+	// GoneBy is the deadline of a pod that terminates and does not end.
 	GoneBy time.Time `json:"gone_by,omitzero"`
 	// Tolerations are those of a pod that was added by hand, and Selects a label
 	// KEY=VALUE that it wants of its node.
@@ -44,16 +43,17 @@ type PDB struct {
 }
 
 // Claim is a PersistentVolumeClaim that no pod uses, and whose volume is on the disk of
-// a node. Those that pods use are theirs.
+// a node. Claims that pods use are in Pod.
 type Claim struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Node      string `json:"node"`
 }
 
+// DaemonSet is the controller of a pod that a drain does not evict.
 const DaemonSet = "DaemonSet"
 
-// Evictable lists the pods that a drain removes, and refuses as kubectl does.
+// Evictable returns the pods that a drain evicts, or why kubectl refuses to.
 func (d *Data) Evictable(now time.Time, op planner.Drain) ([]*Pod, error) {
 	var out []*Pod
 	var refused []string
@@ -76,12 +76,12 @@ func (d *Data) Evictable(now time.Time, op planner.Drain) ([]*Pod, error) {
 	return out, nil
 }
 
-// Skipped reports whether a drain does not wait for a pod that terminates for too long.
+// Skipped reports whether a pod terminates for so long that a drain does not wait for it.
 func (p *Pod) Skipped(now time.Time, op planner.Drain) bool {
 	return op.SkipWait > 0 && !p.GoneBy.IsZero() && now.Sub(p.GoneBy) > op.SkipWait
 }
 
-// selects understands equality-based selectors.
+// selects reports whether an equality-based selector matches labels.
 func selects(selector string, labels map[string]string) bool {
 	for term := range strings.SplitSeq(selector, ",") {
 		key, value, ok := strings.Cut(term, "=")
@@ -93,7 +93,7 @@ func selects(selector string, labels map[string]string) bool {
 	return true
 }
 
-// WillImprove reports whether waiting can help: some pod becomes ready yet.
+// WillImprove reports whether waiting can help: some pod is not ready yet.
 func (d *Data) WillImprove(now time.Time) bool {
 	return slices.ContainsFunc(d.Pods, func(p *Pod) bool { return p.Node != "" && now.Before(p.ReadyAt) })
 }
@@ -117,6 +117,7 @@ func (d *Data) BlockedBy(now time.Time, p *Pod) *PDB {
 	return nil
 }
 
+// Matches reports whether the budget selects a pod of its namespace.
 func (b *PDB) Matches(p *Pod) bool {
 	for key, value := range b.Selector {
 		if p.Labels[key] != value {
@@ -138,7 +139,7 @@ func (d *Data) Tolerates(p *Pod, n *Node) bool {
 	})
 }
 
-// TolerationsOf returns a pod's: of a replica those of its template.
+// TolerationsOf returns a pod's tolerations: of a replica those of its template.
 func (d *Data) TolerationsOf(p *Pod) []state.Toleration {
 	o := d.Objects[p.Owner]
 	if o == nil {
@@ -153,7 +154,7 @@ func (d *Data) TolerationsOf(p *Pod) []state.Toleration {
 	return out
 }
 
-// ClaimReports returns the claims whose volume one of the nodes alone has.
+// ClaimReports returns the claims whose volume is on the disk of one of the nodes.
 func (d *Data) ClaimReports(nodes []string) []state.ClaimReport {
 	var out []state.ClaimReport
 	for _, k := range d.Claims {
@@ -165,4 +166,5 @@ func (d *Data) ClaimReports(nodes []string) []state.ClaimReport {
 	return out
 }
 
+// Key returns NAMESPACE/NAME.
 func (b *PDB) Key() string { return b.Namespace + "/" + b.Name }

@@ -13,11 +13,12 @@ import (
 
 // PodToken is the token of a service account that the pods of an object have.
 type PodToken struct {
-	// Key is the identity of the key that has signed it, Issued when.
+	// Key is the identity of the key that has signed it, Issued the time of that.
 	Key    string    `json:"key"`
 	Issued time.Time `json:"issued"`
 }
 
+// IsTokenSecret reports whether an object is a Secret with the token of a service account.
 func IsTokenSecret(live state.Value) bool {
 	return live.Get("kind").AsString() == "Secret" && live.Get("type").AsString() == "kubernetes.io/service-account-token"
 }
@@ -37,6 +38,7 @@ func (d *Data) TokenSecrets() []state.TokenSecret {
 	return out
 }
 
+// TokenPrefix begins the keys of bootstrap tokens' Secrets.
 const TokenPrefix = "v1/Secret/kube-system/bootstrap-token-"
 
 // TokenField returns a key of a bootstrap token's Secret.

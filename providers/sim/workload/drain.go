@@ -14,9 +14,18 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Evict removes pods one after the other, waits where a budget blocks, and
-// gives up after the drain's timeout.
-func (wl Workloads) Evict(ctx context.Context, op planner.Drain, pods []*store.Pod, log func(string)) error {
+// Drain evicts the pods of a node as kubectl drain does, and logs what it does.
+func (wl Workloads) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
+	pods, err := wl.c.Evictable(wl.servers.Now, op)
+	if err != nil {
+		return err
+	}
+	return wl.evict(ctx, op, pods, log)
+}
+
+// evict removes pods one after the other, waits where a budget blocks, and gives up after the
+// drain's timeout.
+func (wl Workloads) evict(ctx context.Context, op planner.Drain, pods []*store.Pod, log func(string)) error {
 	deadline := wl.servers.Now.Add(op.Timeout)
 	for len(pods) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -57,8 +66,8 @@ func (wl Workloads) Evict(ctx context.Context, op planner.Drain, pods []*store.P
 	return nil
 }
 
-// ends reports whether a drain without a deadline comes to an end by itself: what is
-// left terminates, and is waited for no longer than the drain says.
+// ends reports whether a drain without a deadline ends by itself: all pods that are left
+// terminate, and the drain limits how long it waits for that.
 func ends(pods []*store.Pod, op planner.Drain) bool {
 	return op.SkipWait > 0 && !slices.ContainsFunc(pods, func(p *store.Pod) bool { return p.GoneBy.IsZero() })
 }
@@ -75,8 +84,7 @@ func (wl Workloads) move(p *store.Pod) {
 	wl.place(p, from)
 }
 
-// PodReports returns the pods of nodes that a drain looks at, and the budgets that
-// select them.
+// PodReports returns the pods of nodes that a drain has to consider, and the budgets that
 func (wl Workloads) PodReports(nodes []string) ([]state.PodReport, map[string]state.BudgetReport) {
 	var out []state.PodReport
 	budgets := map[string]state.BudgetReport{}
@@ -116,7 +124,7 @@ func (wl Workloads) budgetReport(b *store.PDB) state.BudgetReport {
 	return r
 }
 
-// stillThere says of pods that a drain could not evict why.
+// stillThere returns the pods that a drain could not evict, with the reasons.
 func (wl Workloads) stillThere(pods []*store.Pod) []providers.StillThere {
 	var out []providers.StillThere
 	for _, p := range pods {

@@ -15,6 +15,15 @@ import (
 
 const deployments = "apps/v1/Deployment/"
 
+// Workloads are the pods of a cluster, with their controllers and scheduler.
+type Workloads struct {
+	servers *apiserver.Servers
+	c       *etcd.Cluster
+}
+
+// Of returns the workloads of a cluster.
+func Of(a apiserver.API) Workloads { return Workloads{a.Servers(), a.Cluster()} }
+
 // Reconcile gives every Deployment its replicas, and every pod a node.
 func (wl Workloads) Reconcile() {
 	wl.c.Stale = false
@@ -89,7 +98,7 @@ func (wl Workloads) place(p *store.Pod, from string) {
 	wl.plug(p)
 }
 
-// plug makes what a pod on the cluster's network needs on its host.
+// plug attaches a pod on the cluster's network to its host.
 func (wl Workloads) plug(p *store.Pod) {
 	m := wl.servers.Hosts[wl.c.Nodes[p.Node].Host]
 	if o := wl.c.Objects[p.Owner]; m == nil || o != nil && o.Live.Get("spec.template.spec.hostNetwork").AsBool() {
@@ -103,7 +112,7 @@ func (wl Workloads) plug(p *store.Pod) {
 	machine.Insert(&m.Rules, "cni CNI-HOSTPORT-DNAT")
 }
 
-// unplug takes a pod's link away; the bridge stays, as CNI leaves it.
+// unplug removes a pod's link; the bridge stays, as CNI leaves it.
 func (wl Workloads) unplug(p *store.Pod) {
 	n := wl.c.Nodes[p.Node]
 	if n == nil || wl.servers.Hosts[n.Host] == nil {
@@ -116,11 +125,3 @@ func (wl Workloads) unplug(p *store.Pod) {
 func (wl Workloads) veth(p *store.Pod) string {
 	return "veth" + wl.servers.Derive(8, "veth", p.Namespace, p.Name)
 }
-
-// Workloads are the pods of a cluster, and the controllers and the scheduler that see to them.
-type Workloads struct {
-	servers *apiserver.Servers
-	c       *etcd.Cluster
-}
-
-func Of(s *apiserver.Servers, c *etcd.Cluster) Workloads { return Workloads{s, c} }
