@@ -457,12 +457,12 @@ func TestUpgradeRenews(t *testing.T) {
 				if want := map[bool]int{true: 31}[later > 0]; len(p.Upgrades) != 1 || due != want {
 					t.Errorf("after %s the plan upgrades %q and renews %d, want %d:\n%s", later, p.Upgrades, due, want, describe(p))
 				}
-				before := o.world.Deeds()
+				before := o.world.Changes()
 				o.must(o.carryOut())
 				o.wantNothing()
 				o.wantHeld()
 				started[i] = map[string]int{}
-				for deed, times := range o.world.Deeds() {
+				for deed, times := range o.world.Changes() {
 					if strings.HasPrefix(deed, "start ") {
 						started[i][deed] = times - before[deed]
 					}
