@@ -82,14 +82,14 @@ type Run struct {
 	// Observed is what was observed for the plan.
 	Observed *topology.Fleet
 	Result   topology.Result
-	// Lineage is the state's. id names the run, and who is USER@HOST; dead is the run that
+	// Lineage is the state's. ID names the run, and Who is USER@HOST; Dead is the run that
 	// held the state's lock before and ended without giving it back.
 	Lineage, ID, Who, Dead string
 	// Leaseless leaves the clusters' leases alone.
 	Leaseless bool
 	// Restores is the snapshot that etcd is rebuilt from, in a restore.
 	Restores maintenance.EtcdRestore
-	// Artifacts returns the folder of artifacts for a node, and snapshots is where those of
+	// Artifacts returns the folder of artifacts for a node, and Snapshots is where those of
 	// etcd are kept.
 	Artifacts func(state.Target) (string, error)
 	Snapshots string

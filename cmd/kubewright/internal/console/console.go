@@ -33,7 +33,7 @@ type Console struct {
 	// Finer selects an exit code for each kind of error, with -detailed-exitcode.
 	Finer bool
 	// Full shows a plan with all that is otherwise left out or said once, with -full;
-	// compactWarnings prints only the summaries of warnings, with -compact-warnings.
+	// CompactWarnings prints only the summaries of warnings, with -compact-warnings.
 	Full, CompactWarnings bool
 	// QuietStdout keeps stdout for a result that programs read: warnings go to stderr.
 	QuietStdout bool
@@ -44,7 +44,7 @@ type Console struct {
 	Looking *progress.Observation
 	// Ask is Env.Secret as long as the command runs; nil when questions are not answered.
 	Ask func(prompt string) ([]byte, error)
-	// AllowsUnreachable and givenAgain are what the same command has to be given
+	// AllowsUnreachable and GivenAgain are what the same command has to be given
 	// again to plan the same.
 	AllowsUnreachable bool
 	GivenAgain        []string
@@ -55,7 +55,7 @@ type Console struct {
 	SavedDigest string
 	// secrets are redacted from everything that is printed about a failure.
 	secrets *state.Redactor
-	// Log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen reports whether it is
+	// Log is what KUBEWRIGHT_LOG asks for, or nil; LogsToScreen reports whether it is
 	// written to stderr.
 	Log          *logged.Log
 	LogsToScreen bool

@@ -18,7 +18,7 @@ import (
 // than configuration and state alone would have it.
 type ChangeOptions struct {
 	Excludes []string
-	// Replace has addresses of nodes and CAs, accept and forget of nodes.
+	// Replace has addresses of nodes and CAs, Accept and Forget of nodes.
 	Replace, Accept, Forget []string
 	// RefreshOnly plans for the state alone.
 	RefreshOnly bool

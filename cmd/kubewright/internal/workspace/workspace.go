@@ -14,14 +14,14 @@ import (
 // its state is kept.
 type Workspace struct {
 	*console.Console
-	// Chdir and statePath are global options.
+	// Chdir and StatePath are global options.
 	Chdir     string
 	StatePath string
 	// BackendConfig are the settings of the backend that are given with -backend-config.
 	BackendConfig []string
 	// Place is where the state is kept, once that was found out.
 	Place *Place
-	// Identities are files with private keys, with -age-identity; sealer encrypts and
+	// Identities are files with private keys, with -age-identity; Sealer encrypts and
 	// decrypts what is kept, once that was needed.
 	Identities []string
 	Sealer     *encryption.Codec
