@@ -76,7 +76,7 @@ func TestGivenCA(t *testing.T) {
 		"chain stays": {own + selfSigned(t, large, nil), pkcs8(t, key), false, ""},
 		"chain on hosts": {
 			own + selfSigned(t, large, func(c *x509.Certificate) { c.Subject.CommonName = "root" }), pkcs8(t, key), true,
-			"Invalid CA certificate: There are 2 certificates: \"given\", \"root\". With on_hosts the controller manager signs with this file, and it exits where there is more than one in it. Give the first alone: who trusts that needs no other.",
+			"Invalid CA certificate: There are 2 certificates: \"given\", \"root\". With on_hosts the controller manager signs with this file, and it exits if there is more than one in it. Provide only the first: clients that trust it need no other.",
 		},
 		"PKCS #8":          {own, pkcs8(t, key), true, ""},
 		"OpenSSL's SEC 1":  {own, block("EC PARAMETERS", []byte{6, 8}) + block("EC PRIVATE KEY", sec1), true, ""},

@@ -19,7 +19,7 @@ const (
 	KubeletSkew  = 3
 	apiSkew      = 1
 	managerSkew  = 1
-	kubeletLimit = "a kubelet may not be newer than any API server, and at most three minor versions older"
+	kubeletLimit = "a kubelet must not be newer than any API server, and at most three minor versions older"
 )
 
 // Release is a version of Kubernetes, as in 1.36.3. Its zero value is unknown.
@@ -80,13 +80,12 @@ func (r Release) minorName() string { return fmt.Sprintf("%d.%d", r.Major, r.Min
 func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, error) {
 	switch {
 	case oldest.Major != want.Major || newest.Major != want.Major:
-		return nil, fmt.Errorf("there is no way from %s to %s: an upgrade goes from one minor version to the next", oldest, want)
+		return nil, fmt.Errorf("there is no upgrade path from %s to %s: an upgrade goes from one minor version to the next", oldest, want)
 	case want.Compare(newest) < 0:
-		return nil, fmt.Errorf("an API server runs %s already, and Kubernetes cannot go back to an older version: "+
-			"what it has stored may be in a form that %s does not read. Set kubernetes_version = %q", newest, want, newest)
+		return nil, fmt.Errorf("an API server already runs %s, and Kubernetes cannot be downgraded: what it has stored may be in a form that %s does not read. "+
+			"Set kubernetes_version = %q", newest, want, newest)
 	case newest.Minor-oldest.Minor > apiSkew:
-		return nil, fmt.Errorf("API servers run %s and %s, which are more than one minor version apart. "+
-			"Bring the older ones to %s by hand first, one minor version after another", oldest, newest, newest.minorName())
+		return nil, fmt.Errorf("API servers run %s and %s, which are more than one minor version apart. Upgrade the older ones to %s by hand first, one minor version after another", oldest, newest, newest.minorName())
 	}
 	var hops []Release
 	for minor := oldest.Minor + 1; minor < want.Minor; minor++ {
@@ -115,8 +114,8 @@ func unknownOnTheWay(oldest, want Release, through map[int]Release) error {
 			unknown = append(unknown, fmt.Sprintf("%d.%d", want.Major, minor))
 		}
 	}
-	return fmt.Errorf("from %s to %s the control planes go through %s, and no release of that is known here. "+
-		"Bring them to %s first with the tool that made the cluster, and plan again",
+	return fmt.Errorf("from %s to %s the control planes pass through %s, and this version knows no release of that. "+
+		"Bring them to %s first with the tool that created the cluster, and plan again",
 		oldest, want, strings.Join(unknown, " and "), unknown[len(unknown)-1])
 }
 
@@ -133,7 +132,7 @@ func (v Versions) Skew() []error {
 		return nil
 	}
 	if newest.Minor-oldest.Minor > apiSkew {
-		broken = append(broken, fmt.Errorf("API servers run %s and %s: they may be one minor version apart", oldest, newest))
+		broken = append(broken, fmt.Errorf("API servers run %s and %s: they may be at most one minor version apart", oldest, newest))
 	}
 	for _, node := range slices.Sorted(maps.Keys(v.Kubelets)) {
 		if err := KubeletFits(v.Kubelets[node], oldest, newest); err != nil {
@@ -147,7 +146,7 @@ func (v Versions) Skew() []error {
 		for _, node := range slices.Sorted(maps.Keys(c.on)) {
 			// They speak with the API server of their own node.
 			if api, here := v.APIServers[node]; here && !within(c.on[node], api, managerSkew) {
-				broken = append(broken, fmt.Errorf("%s: %s %s does not go with the API server %s beside it", node, c.name, c.on[node], api))
+				broken = append(broken, fmt.Errorf("%s: %s %s does not fit the API server %s on the same node", node, c.name, c.on[node], api))
 			}
 		}
 	}
@@ -163,7 +162,7 @@ func KubeletFits(kubelet, oldest, newest Release) error {
 	if oldest != newest {
 		apis = oldest.String() + " to " + apis
 	}
-	return fmt.Errorf("kubelet %s does not go with API server %s: %s", kubelet, apis, kubeletLimit)
+	return fmt.Errorf("kubelet %s does not fit API server %s: %s", kubelet, apis, kubeletLimit)
 }
 
 // within reports whether a component is not newer than the API server by its minor,

@@ -88,7 +88,7 @@ func (v *view) kubeletConfig() (*kubeletconfig.KubeletConfiguration, error) {
 	}
 	for _, field := range v.release.unknownKubelet {
 		if !v.Kubelet.Config.Get(field).IsNull() {
-			return nil, fmt.Errorf("cannot use %s of KubeletConfiguration: the kubelet of Kubernetes 1.%d does not know it", field, v.release.minor)
+			return nil, fmt.Errorf("cannot use %s of KubeletConfiguration: the kubelet of Kubernetes 1.%d does not support it", field, v.release.minor)
 		}
 	}
 	v.defaultKubelet(c)

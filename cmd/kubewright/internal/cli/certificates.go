@@ -70,7 +70,7 @@ func notLookedAt(hosts map[state.Target]state.Unobserved) diag.Diagnostics {
 	targets := slices.SortedFunc(maps.Keys(hosts), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
 	for _, t := range targets {
 		u := hosts[t]
-		d := diag.Errorf("Host could not be looked at", "%s: %s.", t, u.Reason).For(t)
+		d := diag.Errorf("Host could not be observed", "%s: %s.", t, u.Reason).For(t)
 		if u.Remedy != "" {
 			d.Detail += "\n\nTo do: " + u.Remedy + "."
 		}

@@ -141,7 +141,7 @@ func (a *app) ended(ctx context.Context, err error) int {
 		if a.terminal() && a.lines == nil {
 			fmt.Fprintln(a.Stdout) // behind the ^C that the terminal shows
 		}
-		a.print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
+		a.print(diag.Diagnostics{diag.Errorf("Interrupted", nothingChanged)})
 		return exitInterrupted
 	case err == nil:
 		return exitOK
@@ -149,6 +149,9 @@ func (a *app) ended(ctx context.Context, err error) int {
 		return int(code)
 	case errors.As(err, &diags):
 		a.print(diags.list)
+		if errors.As(err, new(refusedPlan)) && a.lines == nil {
+			fmt.Fprintln(a.Stderr, nothingChanged)
+		}
 	default:
 		a.print(diag.Diagnostics{explain(err)})
 	}
@@ -158,10 +161,18 @@ func (a *app) ended(ctx context.Context, err error) int {
 	return exitError
 }
 
+// nothingChanged is said once of a command that ends before it begins anything.
+const nothingChanged = "Nothing was changed on any host."
+
 // diagError carries diagnostics up to Main.
 type diagError struct{ list diag.Diagnostics }
 
 func (e *diagError) Error() string { return "diagnostics" }
+
+// refusedPlan is the error of a plan that is refused before any step of it.
+type refusedPlan struct{ error }
+
+func (e refusedPlan) Unwrap() error { return e.error }
 
 // failed turns diagnostics with errors into an error; warnings are printed.
 func (a *app) failed(diags diag.Diagnostics) error {

@@ -125,7 +125,7 @@ func (d *discovery) unreachable(hosts []state.Unobserved, more ...string) error 
 			lines = append(lines, "    To do: "+u.Remedy+".")
 		}
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Host could not be looked at", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
+	return &diagError{diag.Diagnostics{diag.Errorf("Host could not be observed", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
 		strings.Join(append([]string{strings.Join(lines, "\n")}, more...), "\n\n"))}}
 }
 

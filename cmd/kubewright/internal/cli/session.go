@@ -316,7 +316,7 @@ func (s *session) plan(ctx context.Context) error {
 		return err
 	}
 	if err := s.heeded(append(s.idlePatterns(), diags...)); err != nil {
-		return err
+		return refusedPlan{err}
 	}
 	s.result.Plan.Diagnostics = s.warnings
 	return nil
