@@ -114,7 +114,7 @@ func unknownOnTheWay(oldest, want Release, through map[int]Release) error {
 			unknown = append(unknown, fmt.Sprintf("%d.%d", want.Major, minor))
 		}
 	}
-	return fmt.Errorf("from %s to %s the control planes pass through %s, and this version knows no release of that. "+
+	return fmt.Errorf("from %s to %s the control planes pass through %s, and this kubewright supports no such release. "+
 		"Bring them to %s first with the tool that created the cluster, and plan again",
 		oldest, want, strings.Join(unknown, " and "), unknown[len(unknown)-1])
 }

@@ -129,7 +129,7 @@ func TestDisarm(t *testing.T) {
 	}
 	s.full, s.members[0].Alarms = true, []string{"NOSPACE"}
 	const want = "etcd raises alarm NOSPACE again for cp1: what fills its database is in use. Delete objects, or raise --quota-backend-bytes " +
-		"in /etc/kubernetes/manifests/etcd.yaml on one control plane after the other; the value stays if etcd { arg } sets the same one"
+		"in /etc/kubernetes/manifests/etcd.yaml on one control plane after the other; with the same value in etcd { arg } it stays"
 	if _, err := s.perform(t, providers.Run{}, op); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

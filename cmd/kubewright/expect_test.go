@@ -165,7 +165,7 @@ func TestGoneComesBack(t *testing.T) {
 	}, "apply", "-detailed-exitcode", flag)
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
-		`node.cp["cp3"]/reset: failed`, `refused: node.cp["cp3"] is removed as a node whose host is gone for good, but the kubelet of node "host-10-0-0-13" speaks to the API, ` +
+		`node.cp["cp3"]/reset: failed`, `refused: node.cp["cp3"] is removed as a node whose host is gone for good, but the kubelet of node "host-10-0-0-13" reports to the API, ` +
 			`and the etcd member host-10-0-0-13 answers. Switch the host off; or plan again without declaring it gone`,
 	} {
 		if code != 4 || !strings.Contains(words, want) {

@@ -158,7 +158,7 @@ var spoiltHosts = []spoilt{
 	{check: "HostPath--etc-audit.yaml", text: "there is no /etc/audit.yaml, but the volume audit requires one of type File", ever: true, config: volume("/etc/audit.yaml", "File")},
 	{edits: "file /etc/audit.yaml content x", check: "HostPath--etc-audit.yaml", text: "/etc/audit.yaml is a file, but the volume", ever: true, config: volume("/etc/audit.yaml", "Directory")},
 	{
-		check: "ExternalEtcdVersion", text: "the external etcd at https://192.0.2.7:2379 is 3.5.9, and Kubernetes 1.36.3 needs at least 3.5.24", config: externalEtcd,
+		check: "ExternalEtcdVersion", text: "the external etcd at https://192.0.2.7:2379 is 3.5.9, but Kubernetes 1.36.3 needs at least 3.5.24", config: externalEtcd,
 		etcd: &topology.ExternalEtcd{ExternalEtcdReport: state.ExternalEtcdReport{Versions: map[string]string{"https://192.0.2.7:2379": "3.5.9"}}},
 	},
 	{

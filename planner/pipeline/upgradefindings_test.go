@@ -59,7 +59,7 @@ func upgradings() map[string]upgrading {
 				}
 			}
 		}, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
-			"from 1.31.9 to 1.35.8 the control planes pass through 1.32 and 1.33, and this version knows no release of that", "Bring them to 1.33 first with the tool that created the cluster, and plan again",
+			"from 1.31.9 to 1.35.8 the control planes pass through 1.32 and 1.33, and this kubewright supports no such release", "Bring them to 1.33 first with the tool that created the cluster, and plan again",
 		}}}},
 		"in the dark": {"1.36.3", nil, func(_ *operator, v *topology.Fleet) {
 			delete(v.ClusterReports, "prod")

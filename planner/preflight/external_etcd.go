@@ -54,14 +54,14 @@ func externalEtcdVersion(n *topology.Node) []finding {
 	for _, endpoint := range host.SortedNames(seen.Versions) {
 		if have := seen.Versions[endpoint]; semver.Compare("v"+have, "v"+minExternalEtcd) < 0 {
 			out = append(out, finding{
-				text:   fmt.Sprintf("the external etcd at %s is %s, and Kubernetes %s needs at least %s", endpoint, have, n.Cluster.KubernetesVersion, minExternalEtcd),
+				text:   fmt.Sprintf("the external etcd at %s is %s, but Kubernetes %s needs at least %s", endpoint, have, n.Cluster.KubernetesVersion, minExternalEtcd),
 				remedy: "upgrade etcd first",
 			})
 		}
 	}
 	if seen.Err != nil && len(etcdClientFiles(n)) == 0 { // which would be the cause, and is told by itself
 		out = append(out, finding{
-			text:   fmt.Sprintf("queried from this host, %v", seen.Err),
+			text:   fmt.Sprintf("the external etcd was queried from this host: %v", seen.Err),
 			remedy: "check the endpoints of etcd { external }, that etcd runs and is reachable from the control planes, and that it trusts the client certificate",
 		})
 	}

@@ -130,14 +130,14 @@ func imagesAtHand(n *topology.Node) []finding {
 	if missing := nodeMissing(n, host.NodeImages(n)); len(missing) > 0 {
 		out = append(out, finding{
 			text:   "images are neither present nor in an archive, and image_pull_policy is Never: " + named(n, missing),
-			remedy: "put an archive of them into images/ of the artifacts, with these names, or allow to pull them",
+			remedy: "put an archive of them into images/ of the artifacts, with these names, or let them be pulled",
 		})
 	}
 	for _, hop := range hops(n) {
 		if missing := nodeMissing(n, imagesAt(n, hop)); len(missing) > 0 {
 			out = append(out, finding{
 				text:   fmt.Sprintf("the upgrade of control planes passes through %s, of which these images are neither present nor in an archive, and image_pull_policy is Never: %s", hop, named(n, missing)),
-				remedy: "put an archive of them into images/ of the artifacts, with these names, allow to pull them" + otherWay(n.Cluster, hop),
+				remedy: "put an archive of them into images/ of the artifacts, with these names, let them be pulled" + otherWay(n.Cluster, hop),
 			})
 		}
 	}

@@ -43,7 +43,7 @@ func kernelRelease(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		warning: true, text: fmt.Sprintf("the kernel is %s; Kubernetes supports the long-term releases 5.4, 5.10, 5.15 and 6 and later", release),
+		warning: true, text: fmt.Sprintf("the kernel is %s; Kubernetes supports the long-term releases 5.4, 5.10 and 5.15, and 6 or later", release),
 		remedy: "boot a kernel of one of these releases",
 	}}
 }

@@ -57,7 +57,7 @@ func deprecated(c *topology.Cluster) diag.Diagnostics {
 	warn("Deprecated APIs are in use", "APIs that a later release will not serve", later)
 	if len(c.Report.DeprecatedUnread) > 0 {
 		diags = append(diags, diag.Warningf("Use of deprecated APIs is not fully known", "Not every API server of cluster %q reported which deprecated APIs clients have "+
-			"requested, so that there may be more than this plan shows:\n\n  %s\n\nIts audit log has these requests, "+
+			"requested, so that there may be more than this plan shows:\n\n  %s\n\nThe audit log of such a server has these requests, "+
 			"in events with the annotation k8s.io/deprecated; or plan again when it answers.",
 			c.Label, strings.Join(c.Report.DeprecatedUnread, "\n  ")).At(pki.Place(c, "kubernetes_version")).For(c.Target))
 	}

@@ -67,7 +67,7 @@ func (s *site) planeGone() {
 	gone := s.planes[len(s.planes)-1]
 	address := fmt.Sprintf("node.cp[%q]", gone.Name)
 	s.powerOff(gone)
-	s.wantSilent("Control plane could not be observed", address, "nothing is planned for this cluster")
+	s.wantSilent("Control plane could not be observed", address, "so this cluster is not planned")
 	s.wantNode(gone, true)
 	s.wantUnheard(gone)
 
