@@ -89,7 +89,7 @@ func TestGivenCA(t *testing.T) {
 		"no CA":            {selfSigned(t, key, func(c *x509.Certificate) { c.IsCA = false }), pkcs8(t, key), false, "The certificate is \"CN=given\", and it is not that of a CA: it cannot sign others."},
 		"may not sign": {
 			selfSigned(t, key, func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageDigitalSignature }), pkcs8(t, key), false,
-			"it may not sign others",
+			"it may not sign others: its key usage does not allow it",
 		},
 		"key instead": {pkcs8(t, key), pkcs8(t, key), false, "A block of this PEM is no certificate."},
 	} {

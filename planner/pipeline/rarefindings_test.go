@@ -489,7 +489,7 @@ func TestRotationNotes(t *testing.T) {
 		v := o.observe()
 		v.ClusterReports["prod"].TokensSeen = false
 		_, diags := o.planOf(v, planner.Options{})
-		wantSaid(t, diags, finding{diag.Warning, "Service account key rotation waits", "main.hcl:1", "cluster.prod", []string{"the Secrets with tokens were observed"}})
+		wantSaid(t, diags, finding{diag.Warning, "Rotation is paused", "main.hcl:1", "cluster.prod", []string{"the Secrets with tokens were observed"}})
 	})
 }
 

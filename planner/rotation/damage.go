@@ -123,7 +123,7 @@ func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation
 	c := etcd.Cluster(s)
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, issuer(s, c.ClusterCA()), c.CAFile(), n.Report.Files[topology.KubeletClientCert].Exists)...)
 	return planner.Step{
-		Via: c.Primary, Impact: "issues a kubeconfig and a certificate for the kubelet, which has lost its own, and restarts it; pods keep running",
+		Via: c.Primary, Impact: "issues the kubelet a kubeconfig and a certificate, because it has lost its own, and restarts it; pods keep running",
 		Operations: append(ops, pki.ReadyWait(n)...),
 	}
 }

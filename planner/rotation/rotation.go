@@ -238,7 +238,7 @@ func checkRotation(c *topology.Cluster) diag.Diagnostics {
 		return diag.Diagnostics{d}
 	}
 	if RotationWaits(c) {
-		return diag.Diagnostics{diag.Warningf("CA rotation waits for the API", "%s: the API does not answer, so it is unknown whether all components have loaded the new CA. "+
+		return diag.Diagnostics{diag.Warningf("Rotation is paused", "%s: the API does not answer, so it is unknown whether all components have loaded the new CA. "+
 			"The rotation continues with the first apply that reaches the API.", strings.Join(rotatingNames(c), ", ")).At(c.Source).For(c.Target)}
 	}
 	if c.Report == nil {

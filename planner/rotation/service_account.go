@@ -276,7 +276,7 @@ func checkKeys(c *topology.Cluster) diag.Diagnostics {
 		more = "\n\nSecrets with tokens of the old key, which are not renewed automatically: " + strings.Join(r.Secrets, ", ") +
 			". Delete them, recreate those that are needed, and update the clients that use their tokens."
 	}
-	return at(diag.Warningf("Service account key rotation waits", "%s: tokens have been signed with the new key since %s. The old one is dropped by the first apply after %s. "+
+	return at(diag.Warningf("Rotation is paused", "%s: tokens have been signed with the new key since %s. The old one is dropped by the first apply after %s. "+
 		"Until then tokens of both are accepted, and nothing else has to wait. To drop it at once, and with it the tokens that it has signed: "+
 		"kubewright apply -skip-phase=%s%s", name, pki.Date(r.Since), r.Held, topology.TokenPausePhase, more))
 }

@@ -141,7 +141,7 @@ func (a *app) ended(ctx context.Context, err error) int {
 		if a.terminal() && a.lines == nil {
 			fmt.Fprintln(a.Stdout) // behind the ^C that the terminal shows
 		}
-		a.print(diag.Diagnostics{diag.Errorf("Interrupted", nothingChanged)})
+		a.print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
 		return exitInterrupted
 	case err == nil:
 		return exitOK
@@ -149,8 +149,8 @@ func (a *app) ended(ctx context.Context, err error) int {
 		return int(code)
 	case errors.As(err, &diags):
 		a.print(diags.list)
-		if errors.As(err, new(refusedPlan)) && a.lines == nil {
-			fmt.Fprintln(a.Stderr, nothingChanged)
+		if errors.Is(err, errRefused) && a.lines == nil {
+			fmt.Fprintln(a.Stderr, "Nothing was changed on any host.")
 		}
 	default:
 		a.print(diag.Diagnostics{explain(err)})
@@ -161,18 +161,13 @@ func (a *app) ended(ctx context.Context, err error) int {
 	return exitError
 }
 
-// nothingChanged is said once of a command that ends before it begins anything.
-const nothingChanged = "Nothing was changed on any host."
-
 // diagError carries diagnostics up to Main.
 type diagError struct{ list diag.Diagnostics }
 
 func (e *diagError) Error() string { return "diagnostics" }
 
-// refusedPlan is the error of a plan that is refused before any step of it.
-type refusedPlan struct{ error }
-
-func (e refusedPlan) Unwrap() error { return e.error }
+// errRefused is joined to the findings of a plan that is refused before any step of it.
+var errRefused = errors.New("the plan is refused")
 
 // failed turns diagnostics with errors into an error; warnings are printed.
 func (a *app) failed(diags diag.Diagnostics) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -316,7 +317,7 @@ func (s *session) plan(ctx context.Context) error {
 		return err
 	}
 	if err := s.heeded(append(s.idlePatterns(), diags...)); err != nil {
-		return refusedPlan{err}
+		return errors.Join(errRefused, err)
 	}
 	s.result.Plan.Diagnostics = s.warnings
 	return nil
