@@ -121,7 +121,7 @@ func TestUpgradeImagesOnTheWay(t *testing.T) {
 	missing := finding{diag.Error, "Host is not ready for Kubernetes", "main.hcl:11", "", []string{
 		`node.cp["cp1"] (10.0.0.11), node.cp["cp2"] (10.0.0.12), node.cp["cp3"] (10.0.0.13): the upgrade of control planes passes through 1.35.8, of which`,
 		"and image_pull_policy is Never: registry.k8s.io/kube-apiserver:v1.35.8, registry.k8s.io/kube-controller-manager:v1.35.8, registry.k8s.io/kube-scheduler:v1.35.8, registry.k8s.io/etcd:3.6.6-0",
-		"put an archive of them into images/", "allow to pull them", `ignore_preflight_errors = ["ImagePull"]`,
+		"put an archive of them into images/", "let them be pulled", `ignore_preflight_errors = ["ImagePull"]`,
 	}}
 	wantFindings(t, o.diagnose(), missing.saying("or upgrade first to a patch release of 1.35 whose images are there."))
 	for _, n := range o.config.Nodes {
