@@ -32,9 +32,9 @@ func TestGoneAllows(t *testing.T) {
 	}{
 		{"silent", plane, &state.NodeReport{Silent: true}, member(false), ""},
 		{"no node any more", plane, nil, nil, ""},
-		{"not ready, and heard of", worker, &state.NodeReport{}, nil, `the kubelet of node "cp3" speaks to the API. Switch`},
-		{"ready", worker, &state.NodeReport{Ready: true}, nil, `the kubelet of node "cp3" speaks to the API. Switch`},
-		{"member answers", plane, &state.NodeReport{Silent: true}, member(true), "good, and the member https://10.0.0.13:2380 of etcd answers. Switch"},
+		{"not ready, and heard of", worker, &state.NodeReport{}, nil, `the kubelet of node "cp3" reports to the API. Switch`},
+		{"ready", worker, &state.NodeReport{Ready: true}, nil, `the kubelet of node "cp3" reports to the API. Switch`},
+		{"member answers", plane, &state.NodeReport{Silent: true}, member(true), "good, but the etcd member https://10.0.0.13:2380 answers. Switch"},
 		{"member of another", worker, &state.NodeReport{Silent: true}, member(true), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -232,7 +232,7 @@ func TestTwoAdopters(t *testing.T) {
 	if out := strings.Join(strings.Fields(printed()), " "); code != 1 || !strings.Contains(out, "Cluster is being changed by another run") || !strings.Contains(out, "ada@laptop has been changing it since") {
 		t.Errorf("exit code %d\n%s", code, printed())
 	}
-	s.want(grace, "grace@desk", 1, "belong to a state of kubewright already", "apply", "-auto-approve")
+	s.want(grace, "grace@desk", 1, "already belong to a state of kubewright", "apply", "-auto-approve")
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 

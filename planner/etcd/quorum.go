@@ -49,7 +49,7 @@ func RefuseDown(n *topology.Node, s *planner.Step, voters []state.EtcdMember) *d
 		return nil
 	}
 	c := n.Cluster
-	return diag.Errorf(membersDown, "Members of the etcd of cluster %q are down, and nothing in this plan brings them back before this step:\n\n  %s: %v.\n\nNothing is changed on any host.",
+	return diag.Errorf(membersDown, "Members of the etcd of cluster %q are down, and nothing in this plan brings them back before this step:\n\n  %s: %v.",
 		c.Label, s.ID, err).At(c.Source).For(c.Target)
 }
 

@@ -34,7 +34,7 @@ func olderEtcd(v *topology.Fleet) diag.Diagnostics {
 		if c.Etcd.External != nil || len(c.ControlPlanes()) == 0 {
 			continue
 		}
-		tag := staticpod.WantedEtcdTag{Tag: kubeadm.EtcdTag(c.ControlPlanes()[0].Input()), Means: "the configuration gives it the image tag", At: pki.Place(c, "etcd.image_tag")}
+		tag := staticpod.WantedEtcdTag{Tag: kubeadm.EtcdTag(c.ControlPlanes()[0].Input()), Means: "the configuration sets the image tag", At: pki.Place(c, "etcd.image_tag")}
 		for _, tag := range append(staticpod.PatchedEtcdTags(c), tag) {
 			if d := older(c, tag); d != nil {
 				diags = append(diags, d)
@@ -53,7 +53,7 @@ func older(c *topology.Cluster, tag staticpod.WantedEtcdTag) *diag.Diagnostic {
 		return nil
 	}
 	return diag.Errorf("Etcd would be older than its data",
-		"Cluster %q: its etcd runs %s, and %s %q. An etcd does not start in a cluster of a newer minor. Nothing is changed on any host. "+
+		"Cluster %q: etcd runs %s, and %s %q. Etcd does not start in a cluster of a newer minor version. "+
 			`Give etcd an image_tag of %d.%d or newer; or have the cluster step down by one minor first, with "etcdctl downgrade enable %d.%d.0" on a control plane, and plan again.`,
 		c.Label, runs, tag.Means, tag.Tag, runs.Major, runs.Minor, want.Major, want.Minor).At(tag.At).For(c.Target)
 }
@@ -68,9 +68,9 @@ func newerEtcd(v *topology.Fleet) diag.Diagnostics {
 		if !seen || c.Etcd.External != nil || len(c.ControlPlanes()) == 0 {
 			continue
 		}
-		at, means := pki.Place(c, "etcd.image_tag"), "the configuration gives it the image tag"
+		at, means := pki.Place(c, "etcd.image_tag"), "the configuration sets the image tag"
 		if c.Etcd.ImageTag == "" {
-			at, means = pki.Place(c, "kubernetes_version"), "that of Kubernetes "+c.KubernetesVersion+" has the image tag"
+			at, means = pki.Place(c, "kubernetes_version"), "Kubernetes "+c.KubernetesVersion+" uses the image tag"
 		}
 		from := runs
 		tags := etcdTags(c)
@@ -83,9 +83,10 @@ func newerEtcd(v *topology.Fleet) diag.Diagnostics {
 				continue
 			}
 			if next := (skew.Release{Major: from.Major, Minor: from.Minor + 1}); staticpod.OfMinor(to) != next {
-				diags = append(diags, diag.Errorf("Etcd would leave out a minor version",
-					"Cluster %q: its etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: one that is further ahead does not work with the members and the data that are there. Nothing is changed on any host. "+
-						"Give etcd an image_tag of %d.%d first, apply, and go on from there, one minor version in each apply.",
+				diags = append(diags, diag.Errorf("Etcd upgrade would skip a minor version",
+					"Cluster %q: etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: "+
+						"a version further ahead does not work with the existing members and data. "+
+						"Give etcd an image_tag of %d.%d first, apply, and continue from there, one minor version in each apply.",
 					c.Label, runs, means, tag, next.Major, next.Minor).At(at).For(c.Target))
 				break
 			}
@@ -106,9 +107,9 @@ func etcdArgs(v *topology.Fleet) diag.Diagnostics {
 		}
 		for _, in := range etcdInputs(c) {
 			if !kubeadm.EtcdTakesArgs(in) {
-				diags = append(diags, diag.Errorf("Etcd would not know its arguments",
-					"Cluster %q: the configuration gives etcd the image tag %q, and Kubernetes %s gives it arguments that etcd knows since 3.6: it would not start. Nothing is changed on any host. "+
-						"Give etcd an image_tag of 3.6 first, with the version of Kubernetes that is there, and apply that; or leave image_tag out.",
+				diags = append(diags, diag.Errorf("Etcd version does not support its arguments",
+					"Cluster %q: the configuration gives etcd the image tag %q, but Kubernetes %s passes arguments that etcd supports since 3.6: "+
+						"it would not start. Give etcd an image_tag of 3.6 first, with the current version of Kubernetes, and apply that; or leave image_tag out.",
 					c.Label, kubeadm.EtcdTag(in), in.Cluster.KubernetesVersion).At(pki.Place(c, "etcd.image_tag")).For(c.Target))
 				break
 			}

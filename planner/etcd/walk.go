@@ -91,8 +91,7 @@ func CheckMembership(v *topology.Fleet) diag.Diagnostics {
 		} else if d := strayLearner(c, acts); d != nil {
 			diags.Append(d)
 		} else if _, err := quorum.Walk(c.Seen.Members, acts); err != nil {
-			diags.Append(diag.Errorf(wouldLoseQuorum, "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+
-				"The order would be: %s. Nothing is changed.", c.Label, err, DescribeChanges(c, acts)).At(c.Source).For(c.Target))
+			diags.Append(diag.Errorf(wouldLoseQuorum, "Cluster %q: one of the membership changes of this plan cannot be made:\n\n  %v.\n\nThe order would be: %s.", c.Label, err, DescribeChanges(c, acts)).At(c.Source).For(c.Target))
 		}
 	}
 	return diags
@@ -107,8 +106,9 @@ func strayLearner(c *topology.Cluster, acts []quorum.Act) *diag.Diagnostic {
 	for _, m := range c.Seen.Members {
 		ours := slices.ContainsFunc(acts, func(a quorum.Act) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
 		if m.Learner && !ours {
-			return diag.Errorf(otherLearner, "Etcd of cluster %q has a member without a vote already, %s (%s), which is no node of the configuration, and takes one at a time, so that nobody else can join (%s). Nothing is changed. "+
-				"If somebody has a control plane join now, wait until that is done. If nobody does, take the member out, and plan again:\n\n  etcdctl member remove %s",
+			return diag.Errorf(otherLearner, "Etcd of cluster %q already has a learner, a member without a vote, %s (%s), which is no node of the configuration. "+
+				"Etcd accepts one learner at a time, so that no other member can join (%s). If a control plane is joining now, wait until that is done. "+
+				"If none is, remove the member, and plan again:\n\n  etcdctl member remove %s",
 				c.Label, cmp.Or(m.Name, "not started yet"), strings.Join(m.PeerURLs, ", "), DescribeChanges(c, acts), m.ID).At(c.Source).For(c.Target)
 		}
 	}
@@ -124,8 +124,8 @@ func membersLeave(c *topology.Cluster) bool {
 // refuseUntold refuses to take a member away from an etcd of which nobody knows
 // who the others are, and how they do.
 func refuseUntold(c *topology.Cluster) *diag.Diagnostic {
-	return diag.Errorf("Membership of etcd cannot be told", "A control plane of cluster %q is to leave, and etcd did not say who its members are: %s. Nothing is changed. "+
-		"Bring API and etcd to answer first; where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.", c.Label, EtcdUnobserved(c)).At(c.Source).For(c.Target)
+	return diag.Errorf("Etcd members are unknown", "A control plane of cluster %q is being removed, but etcd did not list its members: %s. "+
+		"Bring API and etcd back first; if etcd has lost its quorum for good, kubewright etcd restore recreates it from a snapshot.", c.Label, EtcdUnobserved(c)).At(c.Source).For(c.Target)
 }
 
 // DescribeChanges lists acts for a sentence: cp4 joins, cp1 leaves.
@@ -194,11 +194,11 @@ func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 
 // Findings that a gate would refuse a step of the plan.
 const (
-	wouldLoseQuorum = "Plan would lose quorum of etcd"
+	wouldLoseQuorum = "Plan would lose etcd quorum"
 	PairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
 	joinsInTheDark  = "Control plane cannot join now"
-	membersDown     = "Etcd has members that are down"
+	membersDown     = "Etcd members are down"
 	Alarmed         = "Etcd has an alarm" // a warning where nothing is to be done
 )
 

@@ -80,7 +80,7 @@ func checkKeptArgs(c *topology.Cluster, wanted, lives map[string]string) diag.Di
 		}
 		tree, _ := staticpod.ManifestTree(n, k.component)
 		value, _ := k.in(tree, cmp.Or(wanted[k.setting], k.usual))
-		text := c.Fleet.Config.Secrets.Text(fmt.Sprintf("%s = %q, and the configuration says %q", k, had, value))
+		text := c.Fleet.Config.Secrets.Text(fmt.Sprintf("%s = %q, and the configuration has %q", k, had, value))
 		diags = append(diags, refuseFixed(c, text, dependsOnIt, argPlace(n, k)))
 	}
 	return diags

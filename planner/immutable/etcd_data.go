@@ -26,7 +26,7 @@ func checkEtcdMoved(c *topology.Cluster) diag.Diagnostics {
 		if len(patches) == 0 {
 			continue // the argument or the setting is refused
 		}
-		text := fmt.Sprintf("the data of etcd on %s in %s, and the patch puts it into %s", n.Target, staticpod.FolderName(had), staticpod.FolderName(wants))
+		text := fmt.Sprintf("the data of etcd on %s in %s, and the patch moves it to %s", n.Target, staticpod.FolderName(had), staticpod.FolderName(wants))
 		diags = append(diags, refuseFixed(c, c.Fleet.Config.Secrets.Text(text), dependsOnIt, patches[len(patches)-1].Source))
 	}
 	return diags

@@ -175,14 +175,14 @@ func CheckCluster(c *topology.Cluster) diag.Diagnostics {
 		if !given || value == lives[name] {
 			continue
 		}
-		text := c.Fleet.Config.Secrets.Text(fmt.Sprintf("%s = %q, and the configuration says %q", name, lives[name], value))
+		text := c.Fleet.Config.Secrets.Text(fmt.Sprintf("%s = %q, and the configuration has %q", name, lives[name], value))
 		place, why := pki.Place(c, name), dependsOnIt
 		switch name {
 		case "etcd":
-			text = fmt.Sprintf("%s etcd, and the configuration says %s", lives[name], value)
+			text = fmt.Sprintf("%s etcd, and the configuration has %s", lives[name], value)
 			place = c.Source
 		case apiPort:
-			why = "every API server tells pods its own port as that of all of them, so that calls fail while some listen on another one, and kubeadm has no way either"
+			why = "every API server advertises its own port to pods as the port of all of them, so that calls fail while the ports differ, and kubeadm cannot change it either"
 			if a := portArg(c.Cluster); a != nil {
 				place = a.Source
 			}
@@ -197,11 +197,10 @@ func CheckCluster(c *topology.Cluster) diag.Diagnostics {
 }
 
 // dependsOnIt is why a living cluster keeps most of what it keeps.
-const dependsOnIt = "certificates, addresses and data in the cluster depend on it, and there is no safe way from one to the other"
+const dependsOnIt = "certificates, addresses and data in the cluster depend on it, and there is no safe way to change it"
 
 func refuseFixed(c *topology.Cluster, text, why string, place state.Source) *diag.Diagnostic {
-	return diag.Errorf("Living cluster keeps this setting",
-		"Cluster %q was made with %s. Nothing is changed on any host: %s. "+
-			"Write the old value again; or make a new cluster with the new one, and move what runs there.",
+	return diag.Errorf("Setting is immutable",
+		"Cluster %q was created with %s. A running cluster cannot change this: %s. Restore the old value; or create a new cluster with the new one, and move the workloads there.",
 		c.Label, text, why).At(place).For(c.Target)
 }

@@ -28,13 +28,13 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the ClusterConfiguration in the ConfigMap kubeadm-config cannot be read: %w. "+
-			"Put it right there (kubectl -n kube-system edit configmap kubeadm-config), and run the same command again", err)
+			"Correct it there (kubectl -n kube-system edit configmap kubeadm-config), and run the same command again", err)
 	}
 	if k.APIVersion != "kubeadm.k8s.io/v1beta4" || k.Kind != "ClusterConfiguration" {
-		return nil, fmt.Errorf("cannot read %s of %s: only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood, as which kubeadm 1.31 and later write it when they upgrade a cluster", k.Kind, k.APIVersion)
+		return nil, fmt.Errorf("cannot read %s of %s: only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is supported, which kubeadm 1.31 and later write when they upgrade a cluster", k.Kind, k.APIVersion)
 	}
 	if err := CheckVersion(k.KubernetesVersion); err != nil {
-		return nil, fmt.Errorf("%w. An older cluster is upgraded by what made it first", err)
+		return nil, fmt.Errorf("%w. Upgrade an older cluster first with the tool that created it", err)
 	}
 	c := config.NewCluster(label, strings.TrimPrefix(k.KubernetesVersion, "v"))
 	c.ControlPlaneEndpoint, c.FeatureGates = k.ControlPlaneEndpoint, k.FeatureGates

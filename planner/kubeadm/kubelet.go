@@ -91,7 +91,7 @@ func (k kubelet) config() (*kubeletconfig.KubeletConfiguration, error) {
 	}
 	for _, field := range k.release.unknownKubelet {
 		if !k.Kubelet.Config.Get(field).IsNull() {
-			return nil, fmt.Errorf("cannot use %s of KubeletConfiguration: the kubelet of Kubernetes 1.%d does not know it", field, k.release.minor)
+			return nil, fmt.Errorf("cannot use %s of KubeletConfiguration: the kubelet of Kubernetes 1.%d does not support it", field, k.release.minor)
 		}
 	}
 	k.setDefaults(c)

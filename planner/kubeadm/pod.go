@@ -28,7 +28,7 @@ var planeComponents = []string{"kube-apiserver", "kube-controller-manager", "kub
 const probePort = "probe-port"
 
 // errRootless refuses a gate that needs users made on the host first.
-var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Take it out of feature_gates")
+var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Remove it from feature_gates")
 
 // StaticPod renders the manifest of kube-apiserver, kube-controller-manager or kube-scheduler.
 func StaticPod(in Input, component string) ([]byte, error) {

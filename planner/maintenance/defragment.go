@@ -56,7 +56,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	if full(c.Report.Members) {
 		s := planner.Step{
 			ID: topology.StepAddress(c.Target, topology.DefragmentPhase), Phase: topology.DefragmentPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
-			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: quorum.AlarmNoSpace}},
+			Impact: "disarms the alarm for lack of space, so that etcd accepts writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: quorum.AlarmNoSpace}},
 		}
 		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
 	}
@@ -89,7 +89,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 func compactStep(c *topology.Cluster) planner.Step {
 	return planner.Step{
 		ID: topology.StepAddress(c.Target, topology.CompactPhase), Phase: topology.CompactPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
-		Impact:     "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew",
+		Impact:     "drops deleted and overwritten revisions, which no API server can under the alarm; watches of clients start again",
 		Operations: planner.Operations{planner.CompactEtcd{}},
 	}
 }
@@ -111,9 +111,10 @@ func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnosti
 		if c.Report != nil {
 			why = etcd.EtcdUnobserved(c)
 		}
-		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed. Bring it to answer (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.Target)}
+		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "The etcd members of cluster %q are unknown: %s. "+
+			"Bring etcd back (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.Target)}
 	case quorum.HasAlarm(c.Report.Members, quorum.AlarmCorrupt):
-		return nil, diag.Diagnostics{diag.Errorf(etcd.Alarmed, "Cluster %q: %s\n\nUntil it is settled which data is right no member is defragmented: each does not answer meanwhile. Nothing was changed.",
+		return nil, diag.Diagnostics{diag.Errorf(etcd.Alarmed, "Cluster %q: %s\n\nNo member is defragmented until it is settled which data is right: a member does not answer meanwhile.",
 			c.Label, quorum.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
 	}
 	return c, nil
@@ -130,7 +131,7 @@ func unknownCluster(v *topology.Fleet, label string) *diag.Diagnostic {
 
 // RefuseExternalEtcd refuses to look after the etcd of somebody else.
 func RefuseExternalEtcd(c *config.Cluster) diag.Diagnostics {
-	return diag.Diagnostics{diag.Errorf("Etcd is not kubewright's", "The etcd of cluster %q is external: whoever runs it takes care of it.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))}
+	return diag.Diagnostics{diag.Errorf("Etcd is external", "The etcd of cluster %q is external: its operator maintains it.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))}
 }
 
 // defragmentStep is for a member on a node of the configuration.
@@ -153,8 +154,8 @@ func defragmentStep(c *topology.Cluster, m state.EtcdMember) (planner.Step, bool
 
 // leftAlone tells of a member whose host nobody here knows.
 func leftAlone(c *topology.Cluster, m state.EtcdMember) *diag.Diagnostic {
-	return diag.Warningf("Etcd member is left alone", "Member %s (%s, %s) is on no control plane of the configuration, so that its database stays as large as it is. "+
-		"If it belongs to the cluster, defragment it where it runs (etcdctl defrag); if its host is gone, take it out (etcdctl member remove %s).",
+	return diag.Warningf("Etcd member is skipped", "Member %s (%s, %s) is on no control plane of the configuration, so that its database is not defragmented. "+
+		"If it belongs to the cluster, defragment it where it runs (etcdctl defrag); if its host is gone, remove it (etcdctl member remove %s).",
 		cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), m.ID).At(c.Source).For(c.Target)
 }
 

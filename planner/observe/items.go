@@ -71,7 +71,7 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 func DarkTargets(c *topology.Cluster) []state.Unobserved {
 	reason := "the API did not answer"
 	if staticpod.ReplacesAtOnce(c) {
-		reason = "its CA has ended, so that the API is not trusted"
+		reason = "its CA has expired, so that the API is not trusted"
 	}
 	if e := c.Fleet.ClusterErrors[c.Label]; e != "" {
 		reason += ": " + e
@@ -168,7 +168,7 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		}
 		return topology.Attributes("cluster", r.Marks.Cluster, "node", r.Marks.Node.String()), true
 	}
-	panic(fmt.Sprintf("internal error: nobody observes items of kind %s", it.Kind))
+	panic(fmt.Sprintf("internal error: items of kind %s are not observed", it.Kind))
 }
 
 func observeFile(v *topology.Fleet, it *state.Item, f state.FileReport) (state.Value, bool) {

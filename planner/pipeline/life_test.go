@@ -351,7 +351,7 @@ func TestSilentLeaver(t *testing.T) {
 	o.allowUnreachable = true
 	p, err := o.plan()
 	o.must(err)
-	if len(p.Quorum) != 1 || !strings.Contains(p.Quorum[0], "3 members throughout, 1 of which could not be looked at") {
+	if len(p.Quorum) != 1 || !strings.Contains(p.Quorum[0], "3 members throughout, 1 of which could not be observed") {
 		t.Errorf("quorum: %q", p.Quorum)
 	}
 	if len(p.Steps) != 0 || len(p.Withheld) != 1 || p.Withheld[0].Target != gone.Target {
@@ -372,7 +372,7 @@ func TestSilentControlPlane(t *testing.T) {
 			o = founded(t, 3, 1)
 		}
 		o.must(sim.Edit(o.world, "10.0.0.13", "power off"))
-		if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Control plane could not be looked at") {
+		if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Control plane could not be observed") {
 			t.Errorf("applied %v: the plan is not refused: %v", applied, err)
 		}
 	}

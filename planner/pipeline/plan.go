@@ -212,7 +212,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 }
 
 // laterInAPI is what becomes of objects in an API that does not answer.
-const laterInAPI = "When it answers again, run kubewright apply once more: what is kept in the API is looked at then."
+const laterInAPI = "When it answers again, run kubewright apply once more: objects in the API are observed then."
 
 func cluster(b *topology.Builder, c *topology.Cluster) {
 	d := b.Draft

@@ -53,7 +53,7 @@ func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Addr
 	}
 	if silent := silentDepartures(c); silent > 0 {
 		all := planes + silent
-		return fmt.Sprintf("%d members throughout, %d of which could not be looked at; quorum is %d.", all, silent, all/2+1)
+		return fmt.Sprintf("%d members throughout, %d of which could not be observed; quorum is %d.", all, silent, all/2+1)
 	}
 	return staticpod.SteadyMembership(c, steps)
 }
@@ -63,11 +63,11 @@ func foundedMembers(c *topology.Cluster, out map[state.Address]bool) string {
 	planes := slices.DeleteFunc(c.ControlPlanes(), func(n *topology.Node) bool { return out[topology.StepAddress(n.Target, topology.EtcdPhase)] })
 	switch n := len(planes); {
 	case n == 0:
-		return "no member is founded by this plan."
+		return "this plan bootstraps no member."
 	case n > 1:
-		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", n-1, n, n/2+1)
+		return fmt.Sprintf("1 member bootstrapped, then %d added one at a time as learners; %d members, quorum %d.", n-1, n, n/2+1)
 	}
-	return "1 member founded."
+	return "1 member bootstrapped."
 }
 
 // upgradePart returns the sentence about the upgrade, and of one that is left out in

@@ -151,8 +151,8 @@ func endpointLeaves(v *topology.Fleet) diag.Diagnostics {
 		if host, _, err := net.SplitHostPort(l.Cluster.ControlPlaneEndpoint); err != nil || !l.IsHost(host) {
 			continue
 		}
-		diags.Append(diag.Errorf("Endpoint would leave", "%s is the host of control_plane_endpoint = %q: without it nobody reaches the other control planes. Nothing is changed. "+
-			"Move the endpoint first, to a balancer or a name that you can move, and apply that.", l.Target, l.Cluster.ControlPlaneEndpoint).At(pki.Place(l.Cluster, "control_plane_endpoint")).For(l.Target))
+		diags.Append(diag.Errorf("Host of the endpoint would be removed", "%s is the host of control_plane_endpoint = %q: without it the other control planes cannot be reached. "+
+			"Move the endpoint first, to a load balancer or a name that you can move, and apply that.", l.Target, l.Cluster.ControlPlaneEndpoint).At(pki.Place(l.Cluster, "control_plane_endpoint")).For(l.Target))
 	}
 	return diags
 }

@@ -42,7 +42,7 @@ func LeaveOutWorkers(v *topology.Fleet) diag.Diagnostics {
 	}
 	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
 		if ownership.IsWorker(v, t) {
-			return ", which changes control planes alone"
+			return ", which changes control planes only"
 		}
 		return ""
 	})

@@ -31,8 +31,8 @@ func artifactsFit(n *topology.Node) []finding {
 	}
 	arch, install := n.Facts().Arch, n.Cluster.Install
 	return []finding{{
-		text:   fmt.Sprintf("the machine is %s, and %s has artifacts for %s only", arch, install.Artifacts, strings.Join(install.Catalog.Architectures(), ", ")),
-		remedy: fmt.Sprintf("put those for %[1]s there as well, such as %[1]s/kubelet, containerd-VERSION-linux-%[1]s.tar.gz, runc.%[1]s and %[1]s/images/*.tar", arch),
+		text:   fmt.Sprintf("the machine is %s, but %s has artifacts for %s only", arch, install.Artifacts, strings.Join(install.Catalog.Architectures(), ", ")),
+		remedy: fmt.Sprintf("add those for %[1]s there as well, such as %[1]s/kubelet, containerd-VERSION-linux-%[1]s.tar.gz, runc.%[1]s and %[1]s/images/*.tar", arch),
 	}}
 }
 
@@ -62,18 +62,18 @@ func foreignFolders(n *topology.Node) []finding {
 		user, group, _ := strings.Cut(f.Owner, ":")
 		add := func(what, command string) {
 			out = append(out, finding{
-				text:   fmt.Sprintf("%s %s, and nothing is written where others than root could exchange it", p, what),
-				remedy: fmt.Sprintf("if nobody else needs that: %s %s", command, p),
+				text:   fmt.Sprintf("%s %s, and nothing is written where users other than root could replace it", p, what),
+				remedy: fmt.Sprintf("if no other user needs that: %s %s", command, p),
 			})
 		}
 		switch {
 		case user != "root":
 			add("belongs to "+f.Owner, "chown root:root")
 		case mode&0o020 != 0 && group != "root":
-			add(fmt.Sprintf("can be written to by group %s (mode %s)", group, f.Mode), "chmod g-w")
+			add(fmt.Sprintf("is writable by group %s (mode %s)", group, f.Mode), "chmod g-w")
 		}
 		if mode&0o002 != 0 {
-			add(fmt.Sprintf("can be written to by everybody (mode %s)", f.Mode), "chmod o-w")
+			add(fmt.Sprintf("is writable by everyone (mode %s)", f.Mode), "chmod o-w")
 		}
 	}
 	return out
@@ -98,12 +98,12 @@ func broughtRuntime(n *topology.Node) []finding {
 	var out []finding
 	if otherRuntime(n) || n.CRISocket != "" && !strings.Contains(n.CRISocket, "containerd") {
 		out = append(out, finding{
-			text:   "the artifacts hold containerd, and the host has another container runtime: " + strings.Join(sockets(n), ", "),
-			remedy: "take containerd out of the artifacts, or the other runtime off the host",
+			text:   "the artifacts include containerd, but the host has another container runtime: " + strings.Join(sockets(n), ", "),
+			remedy: "remove containerd from the artifacts, or the other runtime from the host",
 		})
 	}
 	if present, asked := n.Report.Commands["runc"]; !host.HasArtifact(n, config.ArtifactRunc) && asked && !present {
-		out = append(out, finding{text: "there is no runc, neither on the host nor among the artifacts", remedy: "install runc" + orPut(n, "runc."+n.Facts().Arch)})
+		out = append(out, finding{text: "runc is missing, both on the host and among the artifacts", remedy: "install runc" + orPut(n, "runc."+n.Facts().Arch)})
 	}
 	return out
 }
@@ -120,8 +120,8 @@ func imagesAtHand(n *topology.Node) []finding {
 	}
 	if otherRuntime(n) && slices.ContainsFunc(wanted, func(image string) bool { return !hasImage(n, image) && host.ArchiveOf(n, image) != nil }) {
 		out = append(out, finding{
-			text:   "image archives can be loaded into containerd only, and the host has another runtime",
-			remedy: "load them there yourself, or take images/ out of the artifacts and pull",
+			text:   "image archives can be loaded into containerd only, but the host has another runtime",
+			remedy: "load them there yourself, or remove images/ from the artifacts and pull",
 		})
 	}
 	if host.PullPolicy(n) != "Never" {
@@ -136,7 +136,7 @@ func imagesAtHand(n *topology.Node) []finding {
 	for _, hop := range hops(n) {
 		if missing := nodeMissing(n, imagesAt(n, hop)); len(missing) > 0 {
 			out = append(out, finding{
-				text:   fmt.Sprintf("control planes are upgraded by way of %s, images of which are neither present nor in an archive, and image_pull_policy is Never: %s", hop, named(n, missing)),
+				text:   fmt.Sprintf("the upgrade of control planes passes through %s, of which these images are neither present nor in an archive, and image_pull_policy is Never: %s", hop, named(n, missing)),
 				remedy: "put an archive of them into images/ of the artifacts, with these names, let them be pulled" + otherWay(n.Cluster, hop),
 			})
 		}
@@ -268,7 +268,7 @@ func unpackCommands(n *topology.Node) []finding {
 	})
 	for _, c := range []string{"tar", "gzip"} {
 		if present, asked := n.Report.Commands[c]; archives && asked && !present {
-			out = append(out, finding{check: "FileExisting-" + c, text: c + " is not on the path, which unpacks the artifacts", remedy: "install the package that has " + c})
+			out = append(out, finding{check: "FileExisting-" + c, text: c + " is not in the PATH, and is needed to unpack the artifacts", remedy: "install the package that has " + c})
 		}
 	}
 	return out

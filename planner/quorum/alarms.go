@@ -33,15 +33,14 @@ func Alarmed(members []state.EtcdMember) string {
 	}
 	text := "etcd has raised alarms: " + strings.Join(who, ", ") + "."
 	if kinds[AlarmCorrupt] {
-		text += " The data of a member differs from that of the others, and etcd serves nothing until that is settled. " +
+		text += " The data of a member differs from that of the others, and etcd serves nothing until that is resolved. " +
 			"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), " +
-			"disarm the alarm (etcdctl alarm disarm), and have its node taken out and joined anew (kubewright apply -replace=NODE)."
+			"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (kubewright apply -replace=NODE)."
 	}
 	if kinds[AlarmNoSpace] {
-		text += " A database has reached its quota, and etcd takes no writes. Delete what filled it, such as events, then run " +
-			"kubewright etcd defragment, which gives the space back and disarms the alarm. Where all of it is needed, raise --quota-backend-bytes in " +
-			"/etc/kubernetes/manifests/etcd.yaml on one control plane after the other and disarm the alarm (etcdctl alarm disarm); " +
-			"with the same value in etcd { arg } it stays."
+		text += " A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run kubewright etcd defragment, " +
+			"which frees the space and disarms the alarm. If all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml on one " +
+			"control plane after the other and disarm the alarm (etcdctl alarm disarm); the value stays if etcd { arg } sets the same one."
 	}
 	return text
 }

@@ -68,11 +68,11 @@ func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
 	}
 	switch {
 	case voters == 0:
-		return errors.New("refused: etcd names no member with a vote, so that nobody can tell who holds quorum. Bring etcd to answer first")
+		return errors.New("refused: etcd lists no member with a vote, so that it is unknown who holds quorum. Bring etcd back first")
 	case voters == 1 && healthy == 0 && removesMember(step):
-		return errors.New("refused: etcd has one voter, which does not answer, and the last one is never removed. Bring it back first, or have the whole cluster destroyed")
+		return errors.New("refused: etcd has one voter, which does not answer, and the last one is never removed. Bring it back first, or destroy the whole cluster")
 	case voters == 1 && removesMember(step):
-		return errors.New("refused: etcd has one voter, and the last one is never removed. Add another control plane first, or have the whole cluster destroyed")
+		return errors.New("refused: etcd has one voter, and the last one is never removed. Add another control plane first, or destroy the whole cluster")
 	}
 	need := voters/2 + 1
 	left := healthy
@@ -149,9 +149,9 @@ func backToQuorum(sick []state.EtcdMember, voters int) string {
 	case len(sick) == 0:
 		return "Add another control plane first, or accept that nothing is served meanwhile: upgrade { allow_downtime = true }"
 	case voters-len(sick) < voters/2+1:
-		return "Bring " + names + " back first; where so many are lost for good, kubewright etcd restore makes etcd anew of a snapshot"
+		return "Bring " + names + " back first; if so many are lost for good, kubewright etcd restore recreates etcd from a snapshot"
 	default:
-		return "Bring " + names + " back first; a control plane whose host is gone for good is taken out with -forget-unreachable, " +
+		return "Bring " + names + " back first; a control plane whose host is gone for good is removed with -forget-unreachable, " +
 			"and a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it)"
 	}
 }
@@ -164,8 +164,8 @@ func oneLearner(step *planner.Step, members []state.EtcdMember) error {
 			return ok && slices.Contains(m.PeerURLs, add.PeerURL)
 		})
 		if m.Learner && !own {
-			return fmt.Errorf("refused: etcd has a learner already, %s (%s), and takes one at a time. Wait until it is promoted by whoever added it; "+
-				"if nobody is at it any more, take it out (etcdctl member remove %s)", cmp.Or(m.Name, "which has not started"), strings.Join(m.PeerURLs, ", "), m.ID)
+			return fmt.Errorf("refused: etcd already has a learner, %s (%s), and accepts one at a time. "+
+				"Wait until the run that added it has promoted it; if no run does, remove it (etcdctl member remove %s)", cmp.Or(m.Name, "which has not started"), strings.Join(m.PeerURLs, ", "), m.ID)
 		}
 	}
 	return nil

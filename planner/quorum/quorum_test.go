@@ -144,8 +144,9 @@ func TestQuorumRefusals(t *testing.T) {
 	add := step(planner.AddEtcdMember{PeerURL: "https://g:2380"})
 	remove := step(planner.RemoveEtcdMember{PeerURL: "https://a:2380"})
 	const (
-		takeOut = " back first; a control plane whose host is gone for good is taken out with -forget-unreachable, and a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it)"
-		restore = " back first; where so many are lost for good, kubewright etcd restore makes etcd anew of a snapshot"
+		takeOut = " back first; a control plane whose host is gone for good is removed with -forget-unreachable, " +
+			"and a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it)"
+		restore = " back first; if so many are lost for good, kubewright etcd restore recreates etcd from a snapshot"
 	)
 	for _, c := range []struct {
 		step    *planner.Step
@@ -161,13 +162,13 @@ func TestQuorumRefusals(t *testing.T) {
 		{restart, url("a"), etcd("ab", "c"), "refused: etcd has 3 voters of which 2 are healthy (not c); this step would leave 1, quorum is 2. Bring c" + takeOut},
 		{restart, url("a"), unstarted, "refused: etcd has 3 voters of which 2 are healthy (not the one at https://c:2380); this step would leave 1, quorum is 2. Bring the one at https://c:2380" + takeOut},
 		{remove, url("a"), etcd("a", "b", "c"), "refused: etcd has 3 voters of which 1 is healthy (not b, c); this step would leave 0, quorum is 2. Bring b, c" + restore},
-		{remove, url("a"), etcd("a"), "refused: etcd has one voter, and the last one is never removed. Add another control plane first, or have the whole cluster destroyed"},
-		{remove, url("a"), etcd("", "a"), "refused: etcd has one voter, which does not answer, and the last one is never removed. Bring it back first, or have the whole cluster destroyed"},
-		{add, url("g"), nil, "refused: etcd names no member with a vote, so that nobody can tell who holds quorum. Bring etcd to answer first"},
-		{add, url("g"), learner, "refused: etcd has a learner already, which has not started (https://10.0.0.8:2380), and takes one at a time. " +
-			"Wait until it is promoted by whoever added it; if nobody is at it any more, take it out (etcdctl member remove 8e9e05c52164694d)"},
-		{add, url("g"), named, "refused: etcd has a learner already, f (https://10.0.0.8:2380), and takes one at a time. " +
-			"Wait until it is promoted by whoever added it; if nobody is at it any more, take it out (etcdctl member remove 8e9e05c52164694d)"},
+		{remove, url("a"), etcd("a"), "refused: etcd has one voter, and the last one is never removed. Add another control plane first, or destroy the whole cluster"},
+		{remove, url("a"), etcd("", "a"), "refused: etcd has one voter, which does not answer, and the last one is never removed. Bring it back first, or destroy the whole cluster"},
+		{add, url("g"), nil, "refused: etcd lists no member with a vote, so that it is unknown who holds quorum. Bring etcd back first"},
+		{add, url("g"), learner, "refused: etcd already has a learner, which has not started (https://10.0.0.8:2380), and accepts one at a time. " +
+			"Wait until the run that added it has promoted it; if no run does, remove it (etcdctl member remove 8e9e05c52164694d)"},
+		{add, url("g"), named, "refused: etcd already has a learner, f (https://10.0.0.8:2380), and accepts one at a time. " +
+			"Wait until the run that added it has promoted it; if no run does, remove it (etcdctl member remove 8e9e05c52164694d)"},
 	} {
 		if got := fmt.Sprint(quorum.Allows(c.step, c.own, c.members)); got != cmp.Or(c.want, "<nil>") {
 			t.Errorf("got  %s\nwant %s", got, c.want)
@@ -211,12 +212,12 @@ func TestQuorumWaysRound(t *testing.T) {
 				if err := quorum.Allows(add, peer(9), members); err != nil {
 					t.Errorf("%d of %d: a member is to be added: %v", c.healthy, c.voters, err)
 				}
-			case strings.Contains(refusal.Error(), "is taken out with -forget-unreachable"):
+			case strings.Contains(refusal.Error(), "is removed with -forget-unreachable"):
 				offers["take out"]++
 				if err := quorum.Allows(remove(last), peer(last), members); err != nil {
 					t.Errorf("%d of %d: who is down is to be taken out: %v", c.healthy, c.voters, err)
 				}
-			case strings.Contains(refusal.Error(), " back first; where so many are lost for good"):
+			case strings.Contains(refusal.Error(), " back first; if so many are lost for good"):
 				offers["bring back"]++
 			}
 		}
@@ -245,12 +246,12 @@ func TestDefragmentationWantsAllOthers(t *testing.T) {
 
 // helpAgainst is what is said of an alarm.
 var helpAgainst = map[string]string{
-	quorum.AlarmNoSpace: "A database has reached its quota, and etcd takes no writes. Delete what filled it, such as events, then run kubewright etcd defragment, " +
-		"which gives the space back and disarms the alarm. Where all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml " +
-		"on one control plane after the other and disarm the alarm (etcdctl alarm disarm); with the same value in etcd { arg } it stays.",
-	quorum.AlarmCorrupt: "The data of a member differs from that of the others, and etcd serves nothing until that is settled. " +
+	quorum.AlarmNoSpace: "A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run kubewright etcd defragment, " +
+		"which frees the space and disarms the alarm. If all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml " +
+		"on one control plane after the other and disarm the alarm (etcdctl alarm disarm); the value stays if etcd { arg } sets the same one.",
+	quorum.AlarmCorrupt: "The data of a member differs from that of the others, and etcd serves nothing until that is resolved. " +
 		"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), " +
-		"disarm the alarm (etcdctl alarm disarm), and have its node taken out and joined anew (kubewright apply -replace=NODE).",
+		"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (kubewright apply -replace=NODE).",
 }
 
 // With an alarm nothing is done to etcd but what helps against it, which is nothing of

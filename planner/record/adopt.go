@@ -37,8 +37,8 @@ func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics)
 		}
 		diags = append(diags, pipeline.SituateCluster(c)...)
 		if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
-			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without nodes that no block speaks of: %s. kubewright does not know their hosts, and leaves them alone. "+
-				"Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
+			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without its unmanaged nodes: %s. "+
+				"kubewright does not know their hosts, and leaves them alone. Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
 		}
 		for _, n := range c.Nodes {
 			if topology.Blank(n.Report) {
@@ -109,7 +109,7 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 	const summary = "Cluster cannot be adopted"
 	var diags diag.Diagnostics
 	if c.Report == nil {
-		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
+		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted only while it runs: %s. Start it, and run the same command again.",
 			c.Label, maintenance.ReasonOrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
 	}
 	cas, refused := map[string][]string{}, refusals{}
@@ -135,8 +135,8 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 	}
 	diags = append(diags, refused.findings(c)...)
 	if len(cas) > 1 {
-		diags.Append(diag.Errorf(summary, "The hosts of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\nNothing was changed. "+
-			"Take those of another cluster out of the configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
+		diags.Append(diag.Errorf(summary, "The hosts of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\n"+
+			"Remove those of another cluster from the configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
 	}
 	return diags
 }
@@ -160,14 +160,14 @@ func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
 			diags.Append(diag.Errorf("Cluster cannot be adopted", format+"\n\n"+strings.ReplaceAll(strings.Join(hosts, "\n"), "%", "%%"), args...).At(c.Source).For(c.Target))
 		}
 	}
-	say(r.dark, "Not all hosts of cluster %q could be looked at, and what they are like belongs into the state. Nothing was changed.", c.Label)
-	say(r.owned, "Hosts of cluster %q belong to a state of kubewright already, which has made or adopted them before. "+
-		"Use the folder with that state; if it is lost, kubewright state recover makes it anew.", c.Label)
+	say(r.dark, "Not all hosts of cluster %q could be observed, and the state has to record what they hold.", c.Label)
+	say(r.owned, "Hosts of cluster %q already belong to a state of kubewright, which has created or adopted them before. "+
+		"Use the folder with that state; if it is lost, kubewright state recover rebuilds it.", c.Label)
 	if c.Report != nil {
 		say(r.unknown, "Hosts hold files of a Kubernetes cluster, but cluster %q has no nodes of their names: it has %s. "+
-			"Take them out of the configuration, or give the nodes' attribute name.", c.Label, strings.Join(nodeNames(c), ", "))
+			"Remove them from the configuration, or set the attribute name of the nodes.", c.Label, strings.Join(nodeNames(c), ", "))
 	}
-	say(r.roles, "Hosts are something else in cluster %q than their blocks say. Nothing was changed. Give each the role that it has; what it is to become is a change of the next plan.", c.Label)
+	say(r.roles, "Hosts have another role in cluster %q than in their blocks. Give each the role that it has; change the role in the next plan.", c.Label)
 	return diags
 }
 

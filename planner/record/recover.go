@@ -78,8 +78,8 @@ func (r *recovery) refuse(n *topology.Node, format string, args ...any) {
 func (r *recovery) node(n *topology.Node) {
 	if n.Report == nil {
 		u := n.Cluster.Fleet.Unobserved[n.Target]
-		r.refuse(n, "%s (%s) could not be looked at, and what it holds belongs into the state. Bring it back and run the same command again; "+
-			"if it is gone for good, take it out of the configuration first.\n\n%s", n.Target, n.Address, ownership.Reason(u))
+		r.refuse(n, "%s (%s) could not be observed, and the state has to record what it holds. "+
+			"Bring it back and run the same command again; if it is gone for good, remove it from the configuration first.\n\n%s", n.Target, n.Address, ownership.Reason(u))
 		return
 	}
 	m := n.Report.Marks
@@ -99,8 +99,8 @@ func (r *recovery) node(n *topology.Node) {
 	case m == nil:
 		r.diags.Append(ownership.RefuseForeign(n))
 	case m.Cluster != n.Node.Cluster || m.Node != n.Target:
-		r.refuse(n, "%s (%s) is %s of cluster %q to the state that made it, and %s of cluster %q to this configuration. "+
-			"Use the configuration that made it, or correct the addresses here.", n.Target, n.Address, m.Node, m.Cluster, n.Target, n.Node.Cluster)
+		r.refuse(n, "%s (%s) is %s of cluster %q in the state that created it, and %s of cluster %q in this configuration. "+
+			"Use the configuration that created it, or correct the addresses here.", n.Target, n.Address, m.Node, m.Cluster, n.Target, n.Node.Cluster)
 	default:
 		r.lineage(n, m)
 		r.state.Nodes[n.Target] = recovered(n)
@@ -139,7 +139,7 @@ func (r *recovery) cluster(c *topology.Cluster) {
 	}
 	if len(cas) > 1 {
 		r.diags.Append(diag.Errorf("State cannot be recovered", "The control planes of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\n"+
-			"Take those of another cluster out of this configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
+			"Remove those of another cluster from this configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
 	}
 	if data && c.Report == nil {
 		r.diags.Append(diag.Errorf("State cannot be recovered", "The API of cluster %q did not answer, and a cluster that has data is recovered only while it runs: %s. "+
@@ -192,22 +192,21 @@ func ranBefore(m *state.Marks) bool {
 // a state made here does not know their hosts.
 func (r *recovery) unmanaged(c *topology.Cluster) {
 	if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
-		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has nodes that no block speaks of: %s. "+
-			"The new state does not know their hosts, so kubewright leaves them alone. To have it manage or remove one that it made, "+
-			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
+		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has unmanaged nodes: %s. The new state does not record their hosts, "+
+			"so kubewright leaves them alone. To have it manage or remove one that it created, add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
 	}
 }
 
-const unconfigured = "Nodes are not in the configuration"
+const unconfigured = "Cluster has unmanaged nodes"
 
 // agree checks that there are marks and that all are of one lineage.
 func (r *recovery) agree() {
 	switch {
 	case len(r.lineages) > 1:
-		r.diags.Append(diag.Errorf("State cannot be recovered", "The hosts belong to different states, so no single state can stand for them:\n\n%s\n\n"+
-			"Take the hosts of other states out of this configuration.", lines(r.lineages)))
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The hosts belong to different states, which no single state can replace:\n\n%s\n\n"+
+			"Remove the hosts of other states from this configuration.", lines(r.lineages)))
 	case len(r.lineages) == 0 && !r.diags.HasErrors():
-		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was made by kubewright: all are blank. Run kubewright plan."))
+		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was set up by kubewright: all are blank. Run kubewright plan."))
 	}
 }
 

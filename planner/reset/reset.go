@@ -69,19 +69,19 @@ func ResetStep(l topology.Departure) planner.Step {
 	}
 	switch {
 	case l.Abandoned && l.Whole:
-		s.Impact = "nothing is done on its old host: keep it from coming back, for it has keys and data of the cluster still"
+		s.Impact = "its old host is not changed: keep it from coming back, because it still has keys and data of the cluster"
 		return s
 	case l.HostGone && l.Whole:
-		s.Impact = "nothing is done on its host, which holds nothing of the cluster any more"
+		s.Impact = "its host is not changed, and holds nothing of the cluster any more"
 		return s
 	case l.HostGone:
-		s.Impact = "removes the node from the cluster through the others; nothing is done on its old host"
+		s.Impact = "removes the node from the cluster through the others; its old host is not changed"
 		return s
 	}
 	s.Operations = append(s.Operations, cleanOperations(l)...)
-	s.Impact = "stops the kubelet, removes all containers and every file that kubewright and Kubernetes made"
+	s.Impact = "stops the kubelet, removes all containers and every file that kubewright and Kubernetes created"
 	if l.Replaced {
-		s.Impact = "stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host stay"
+		s.Impact = "stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host are kept"
 	}
 	drain.EndPods(l, &s)
 	return s

@@ -38,8 +38,9 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 			continue
 		}
 		if damage := clusterDamage(c, changes); len(damage) > 0 {
-			diags.Append(diag.Errorf("Damage comes before a rotation", "%s: not all that this changes is as an apply has left it:\n\n  %s\n\nNothing is changed. Once begun, a rotation comes before every other repair, "+
-				"and would stop at this. Apply without -%s first, which puts it right, then rotate:\n\n  kubewright apply",
+			diags.Append(diag.Errorf("Cluster must be repaired before a rotation", "%s: the following differs from what the last apply left:\n\n  %s\n\n"+
+				"Once begun, a rotation runs before every other repair, and would stop at this. Apply without -%s first, which repairs it, then rotate:\n\n"+
+				"  kubewright apply",
 				strings.Join(rotatingNames(c), ", "), strings.Join(damage, "\n  "), topology.ReplaceFlag).At(c.Source).For(c.Target))
 		}
 	}
@@ -76,7 +77,7 @@ func damaged(n *topology.Node, ch planner.Change) string {
 	case ch.Action == planner.Delete || ch.Action == planner.Forget || ch.OnlyRereads() || ch.Address.ID() == topology.KubeletConf && since != "":
 		return ""
 	case ch.Address.ID() == topology.KubeletClientCert && since != "":
-		return fmt.Sprintf("the kubelet cannot start again, since %s (%s)", since, topology.KubeletConf)
+		return fmt.Sprintf("the kubelet cannot restart, because %s (%s)", since, topology.KubeletConf)
 	case ch.Action == planner.Create && (was != nil || slices.Contains(neverNew, ch.Kind)):
 		return id + " is missing"
 	case ch.Action == planner.Create || was == nil:
@@ -95,7 +96,7 @@ func damaged(n *topology.Node, ch planner.Change) string {
 	case len(changed) == 0:
 		return ""
 	case ch.Kind == state.KindUnit && slices.Contains(changed, "active"):
-		return id + " does not run"
+		return id + " is not running"
 	}
 	return fmt.Sprintf("%s was changed (%s)", id, strings.Join(changed, ", "))
 }
@@ -123,7 +124,7 @@ func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation
 	c := s.Cluster()
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, issuer(s, c.ClusterCA()), c.CAFile(), n.Report.Files[topology.KubeletClientCert].Exists)...)
 	return planner.Step{
-		Via: c.Primary, Impact: "gives the kubelet a kubeconfig and a certificate, since it has lost its own, and restarts it; pods keep running",
+		Via: c.Primary, Impact: "issues the kubelet a kubeconfig and a certificate, because it has lost its own, and restarts it; pods keep running",
 		Operations: append(ops, pki.ReadyWait(n)...),
 	}
 }
@@ -172,7 +173,7 @@ func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	for _, n := range etcd.PrimaryFirst(c) {
 		id := topology.StepAddress(n.Target, topology.CertsPhase)
 		id.Waypoint = restarted
-		addUpdate(b, id, planner.Step{Operations: issueLost(n), Impact: "issues certificates that were lost, before the rotation goes on"}, nil)
+		addUpdate(b, id, planner.Step{Operations: issueLost(n), Impact: "issues lost certificates before the rotation continues"}, nil)
 		done = append(done, id)
 	}
 	for _, n := range etcd.PrimaryFirst(c) {

@@ -175,14 +175,15 @@ func checkFlags(c *topology.Cluster) diag.Diagnostics {
 			continue
 		}
 		for _, s := range strayFlags(c, r.Name) {
-			has := fmt.Sprintf("it has to be %q", s.wanted(c.Cluster))
+			has := fmt.Sprintf("it must be %q", s.wanted(c.Cluster))
 			if s.file == "" {
-				has = "it has to be left out"
+				has = "it must not be set"
 			}
-			text := fmt.Sprintf("%s: the configuration gives %s the value %q on %s (%s), and while the CA is rotated %s", topology.Rotation{Cluster: c.Target, CA: r.Name}, s.fileFlag, s.value, s.node.Target, s.node.Address, has)
-			diags.Append(diag.Errorf("Flag names another file", "%s: else the component would be left behind with the old CA, or would not start, since a controller manager signs with no file of two CAs. Nothing is changed. "+
-				"Take the flag, or the patch that sets it, out of the configuration, apply that, and run the same command again. "+
-				"What its file trusts besides is not trusted meanwhile: put the flag back when the rotation is complete, with the new CA in that file.", c.Fleet.Config.Secrets.Text(text)).At(s.at).For(c.Target))
+			text := fmt.Sprintf("%s: the configuration sets %s to %q on %s (%s), but while the CA is rotated %s", topology.Rotation{Cluster: c.Target, CA: r.Name}, s.fileFlag, s.value, s.node.Target, s.node.Address, has)
+			diags.Append(diag.Errorf("Flag names another file", "%s: otherwise the component would keep the old CA, or would not start, "+
+				"since a controller manager cannot sign with a file of two CAs. Remove the flag, or the patch that sets it, from the configuration, apply that, "+
+				"and run the same command again. Other CAs in its file are not trusted meanwhile: restore the flag when the rotation is complete, "+
+				"with the new CA in that file.", c.Fleet.Config.Secrets.Text(text)).At(s.at).For(c.Target))
 		}
 	}
 	return diags

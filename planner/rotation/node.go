@@ -131,19 +131,19 @@ func describeCAs(s *topology.RotationStage, n *topology.Node) string {
 	switch s.Name {
 	case topology.TrustBoth:
 		if n.Target == s.Cluster().Rotating[0].Source && !s.Cluster().Rotating[0].Begun {
-			return "makes a new CA beside the old one, and trusts both: " + list
+			return "creates a new CA beside the old one, and trusts both: " + list
 		}
-		return "brings the new CA, and trusts both: " + list
+		return "installs the new CA, and trusts both: " + list
 	case topology.Reissue:
-		return "issues what the old CA has signed by the new one: " + list
+		return "reissues with the new CA what the old one has signed: " + list
 	}
-	return "puts the new CA in the place of the old one: " + list
+	return "replaces the old CA with the new one: " + list
 }
 
 // describeKubeconfigs says what becomes of a control plane's kubeconfigs.
 func describeKubeconfigs(s *topology.RotationStage) string {
 	return map[string]string{
-		topology.TrustBoth: "has its kubeconfigs trust both", topology.Reissue: "issues its kubeconfigs by the new one", topology.DropOld: "has its kubeconfigs trust the new one alone",
+		topology.TrustBoth: "makes its kubeconfigs trust both", topology.Reissue: "reissues its kubeconfigs with the new CA", topology.DropOld: "makes its kubeconfigs trust the new CA only",
 	}[s.Name]
 }
 
@@ -237,9 +237,9 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	}
 	step := planner.Step{Operations: append(ops, planner.SetKubeconfig{Path: topology.KubeletConf, Trust: ca})}
 	pki.RestartKubelet(n, &step)
-	step.Impact = "has the kubelet trust both, and restarts it; pods keep running"
+	step.Impact = "makes the kubelet trust both, and restarts it; pods keep running"
 	if s.Name == topology.DropOld {
-		step.Impact = "has the kubelet trust the new CA alone, and restarts it; pods keep running"
+		step.Impact = "makes the kubelet trust the new CA only, and restarts it; pods keep running"
 	}
 	return step
 }
@@ -258,7 +258,7 @@ func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology
 	}
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, signer(r), ca, true)...)
 	return planner.Step{
-		Via: n.Cluster.Primary, Impact: "gives the kubelet a certificate of the new CA and restarts it; pods keep running",
+		Via: n.Cluster.Primary, Impact: "issues the kubelet a certificate of the new CA and restarts it; pods keep running",
 		Operations: append(ops, pki.ReadyWait(n)...),
 	}
 }
@@ -278,7 +278,7 @@ func told(s *topology.RotationStage) planner.Step {
 		if it.Address.ID() != state.ClusterInfo.String() {
 			continue
 		}
-		return planner.Step{Via: c.Primary, Impact: "tells nodes that join which CA to trust", Operations: []planner.Operation{
+		return planner.Step{Via: c.Primary, Impact: "publishes which CA joining nodes have to trust", Operations: []planner.Operation{
 			planner.ApplyObject{Object: sensitive.ParsedObject(it.Content), CAFrom: c.CAFile(), CAKey: state.ClusterInfoKey},
 		}}
 	}
@@ -298,7 +298,7 @@ func published(s *topology.RotationStage) planner.Step {
 
 func publishedTo(s *topology.RotationStage, r *topology.CARotation) planner.Step {
 	c := s.Cluster()
-	step := planner.Step{Via: c.Primary, Impact: "waits until every namespace is told", Operations: []planner.Operation{
+	step := planner.Step{Via: c.Primary, Impact: "waits until the CA is published in every namespace", Operations: []planner.Operation{
 		planner.Wait{For: planner.WaitRootCA, Name: c.CAFile(), Timeout: publishTime},
 	}}
 	if s.Name != topology.TrustBoth {

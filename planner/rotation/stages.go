@@ -238,9 +238,9 @@ func endRotation(b *topology.Builder, c *topology.Cluster, before []state.Addres
 // describeEnd says what is taken away behind rotations.
 func describeEnd(c *topology.Cluster) string {
 	if len(c.Rotating) == 0 && c.Keys != nil {
-		return "takes away the old service account key, and the second copy of the new one"
+		return "removes the old service account key and the second copy of the new one"
 	}
-	return "takes away the old CA, and the second copy of the new one"
+	return "removes the old CA and the second copy of the new one"
 }
 
 // endRotations takes away the files of this cluster's rotations, and what is left

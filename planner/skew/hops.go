@@ -13,13 +13,12 @@ import (
 func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, error) {
 	switch {
 	case oldest.Major != want.Major || newest.Major != want.Major:
-		return nil, fmt.Errorf("there is no way from %s to %s: an upgrade goes from one minor version to the next", oldest, want)
+		return nil, fmt.Errorf("there is no upgrade path from %s to %s: an upgrade goes from one minor version to the next", oldest, want)
 	case want.Compare(newest) < 0:
-		return nil, fmt.Errorf("an API server runs %s already, and Kubernetes cannot go back to an older version: "+
-			"what it has stored may be in a form that %s does not read. Set kubernetes_version = %q", newest, want, newest)
+		return nil, fmt.Errorf("an API server already runs %s, and Kubernetes cannot be downgraded: what it has stored may be in a form that %s does not read. "+
+			"Set kubernetes_version = %q", newest, want, newest)
 	case newest.Minor-oldest.Minor > apiSkew:
-		return nil, fmt.Errorf("API servers run %s and %s, which are more than one minor version apart. "+
-			"Bring the older ones to %s by hand first, one minor version after another", oldest, newest, newest.minorName())
+		return nil, fmt.Errorf("API servers run %s and %s, which are more than one minor version apart. Upgrade the older ones to %s by hand first, one minor version after another", oldest, newest, newest.minorName())
 	}
 	var hops []Release
 	for minor := oldest.Minor + 1; minor < want.Minor; minor++ {
@@ -48,7 +47,7 @@ func unknownOnTheWay(oldest, want Release, through map[int]Release) error {
 			unknown = append(unknown, fmt.Sprintf("%d.%d", want.Major, minor))
 		}
 	}
-	return fmt.Errorf("from %s to %s the control planes go through %s, and no release of that is known here. "+
-		"Bring them to %s first with the tool that made the cluster, and plan again",
+	return fmt.Errorf("from %s to %s the control planes pass through %s, and this kubewright supports no such release. "+
+		"Bring them to %s first with the tool that created the cluster, and plan again",
 		oldest, want, strings.Join(unknown, " and "), unknown[len(unknown)-1])
 }

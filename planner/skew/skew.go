@@ -16,7 +16,7 @@ const (
 	MaxKubelet   = 3
 	apiSkew      = 1
 	managerSkew  = 1
-	kubeletLimit = "a kubelet may not be newer than any API server, and at most three minor versions older"
+	kubeletLimit = "a kubelet must not be newer than any API server, and at most three minor versions older"
 )
 
 // Versions are those of a cluster's components by node: what runs at one moment.
@@ -32,7 +32,7 @@ func (v Versions) Violations() []error {
 		return nil
 	}
 	if newest.Minor-oldest.Minor > apiSkew {
-		broken = append(broken, fmt.Errorf("API servers run %s and %s: they may be one minor version apart", oldest, newest))
+		broken = append(broken, fmt.Errorf("API servers run %s and %s: they may be at most one minor version apart", oldest, newest))
 	}
 	for _, node := range slices.Sorted(maps.Keys(v.Kubelets)) {
 		if err := KubeletFits(v.Kubelets[node], oldest, newest); err != nil {
@@ -46,7 +46,7 @@ func (v Versions) Violations() []error {
 		for _, node := range slices.Sorted(maps.Keys(c.on)) {
 			// They speak with the API server of their own node.
 			if api, here := v.APIServers[node]; here && !within(c.on[node], api, managerSkew) {
-				broken = append(broken, fmt.Errorf("%s: %s %s does not go with the API server %s beside it", node, c.name, c.on[node], api))
+				broken = append(broken, fmt.Errorf("%s: %s %s does not fit the API server %s on the same node", node, c.name, c.on[node], api))
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func KubeletFits(kubelet, oldest, newest Release) error {
 	if oldest != newest {
 		apis = oldest.String() + " to " + apis
 	}
-	return fmt.Errorf("kubelet %s does not go with API server %s: %s", kubelet, apis, kubeletLimit)
+	return fmt.Errorf("kubelet %s does not fit API server %s: %s", kubelet, apis, kubeletLimit)
 }
 
 // within reports whether a component is not newer than the API server by its minor,

@@ -46,13 +46,13 @@ func TestHops(t *testing.T) {
 		{"1.34.9", "1.35.2", "1.36.3", "[1.35.2 1.36.3]", ""},
 		{"1.36.1", "1.36.3", "1.36.3", "[1.36.3]", ""},
 		// What cannot be.
-		{"1.36.3", "1.36.3", "1.36.1", "", "an API server runs 1.36.3 already, and Kubernetes cannot go back to an older version: what it has stored may be in a form that 1.36.1 does not read. Set kubernetes_version = \"1.36.3\""},
-		{"1.36.3", "1.36.3", "1.35.8", "", "cannot go back"},
+		{"1.36.3", "1.36.3", "1.36.1", "", "an API server already runs 1.36.3, and Kubernetes cannot be downgraded: what it has stored may be in a form that 1.36.1 does not read. Set kubernetes_version = \"1.36.3\""},
+		{"1.36.3", "1.36.3", "1.35.8", "", "cannot be downgraded"},
 		{"1.35.8", "1.36.3", "1.35.8", "", `Set kubernetes_version = "1.36.3"`},
-		{"1.34.9", "1.36.3", "1.36.3", "", "API servers run 1.34.9 and 1.36.3, which are more than one minor version apart. Bring the older ones to 1.36 by hand first, one minor version after another"},
-		{"1.33.4", "1.33.4", "1.35.8", "", "go through 1.34"},
-		{"1.36.3", "1.36.3", "2.0.0", "", "there is no way from 1.36.3 to 2.0.0: an upgrade goes from one minor version to the next"},
-		{"1.36.3", "1.36.3", "1.36.3-rc.1", "", "cannot go back"},
+		{"1.34.9", "1.36.3", "1.36.3", "", "API servers run 1.34.9 and 1.36.3, which are more than one minor version apart. Upgrade the older ones to 1.36 by hand first, one minor version after another"},
+		{"1.33.4", "1.33.4", "1.35.8", "", "pass through 1.34"},
+		{"1.36.3", "1.36.3", "2.0.0", "", "there is no upgrade path from 1.36.3 to 2.0.0: an upgrade goes from one minor version to the next"},
+		{"1.36.3", "1.36.3", "1.36.3-rc.1", "", "cannot be downgraded"},
 	} {
 		hops, err := skew.Hops(release(t, c.oldest), release(t, c.newest), release(t, c.want), through)
 		if c.err != "" {
@@ -137,7 +137,7 @@ func TestSkew(t *testing.T) {
 		{"a newer patch of the kubelet", skew.Versions{APIServers: one("1.36.1"), Kubelets: one("1.36.3")}, ""},
 		{"an old kubelet", skew.Versions{APIServers: one("1.36.3"), Kubelets: one("1.33.0")}, ""},
 		{"too old a kubelet", skew.Versions{APIServers: one("1.37.1"), Kubelets: one("1.33.0")}, "at most three"},
-		{"a newer kubelet", skew.Versions{APIServers: one("1.35.8"), Kubelets: one("1.36.0")}, "may not be newer"},
+		{"a newer kubelet", skew.Versions{APIServers: one("1.35.8"), Kubelets: one("1.36.0")}, "must not be newer"},
 		{"a newer scheduler", skew.Versions{APIServers: one("1.35.8"), Schedulers: one("1.36.0")}, "kube-scheduler 1.36.0"},
 		{"an old controller manager", skew.Versions{APIServers: one("1.36.3"), ControllerManagers: one("1.34.0")}, "kube-controller-manager 1.34.0"},
 		{"a kubelet newer than one of two", skew.Versions{

@@ -76,7 +76,7 @@ func (n *Node) MissingCredentials() string {
 	case !conf.Exists && !own.Exists && n.Report.Files[BootstrapConf].Exists:
 		return "" // an apply was cut short as it joined: a Node that is there is of a former life of its host
 	case !conf.Exists:
-		return "its kubeconfig is gone"
+		return "its kubeconfig is missing"
 	case conf.Kubeconfig == nil:
 		return "its kubeconfig cannot be read"
 	case conf.Kubeconfig.Client != nil || len(own.Certificates) > 0:
@@ -84,7 +84,7 @@ func (n *Node) MissingCredentials() string {
 	case own.Exists:
 		return "its own cannot be read"
 	}
-	return "its own is gone"
+	return "its own is missing"
 }
 
 // known reports whether the cluster has the node: by the API, and where that is silent by

@@ -32,8 +32,8 @@ func tooManyDown(c *topology.Cluster) diag.Diagnostics {
 		if p.Name != "" {
 			of, at = fmt.Sprintf(" of pool %q", p.Name), p.Source
 		}
-		diags = append(diags, diag.Errorf("Workers are down already", "max_unavailable = %q%s: the Node of %s is not Ready, and no other worker may be down with it. "+
-			"kubectl describe node shows what is wrong. Bring it back, take it out of the configuration, or raise max_unavailable.", p.MaxUnavailable, of, drain.Names(down)).At(at))
+		diags = append(diags, diag.Errorf("Workers are already unavailable", "max_unavailable = %q%s: the Node of %s is not Ready, so that no other worker may be "+
+			"unavailable. kubectl describe node shows what is wrong. Bring it back, remove it from the configuration, or raise max_unavailable.", p.MaxUnavailable, of, drain.Names(down)).At(at))
 	}
 	return diags
 }
@@ -64,7 +64,7 @@ func pauses(b *topology.Builder, c *topology.Cluster) {
 			s = func(nodes []*topology.Node, pauses map[*topology.Node]time.Duration) planner.Step {
 				return pauseStep(c, nodes, pauses)
 			}(resting(c))
-			s.Impact = "waits for what is left of the pause in which an earlier apply was cut short"
+			s.Impact = "waits for the rest of the pause in which an earlier apply was interrupted"
 		} else {
 			before := batches[i-1]
 			waits := map[*topology.Node]time.Duration{}
@@ -140,7 +140,7 @@ func emptyPools(c *topology.Cluster) diag.Diagnostics {
 	members := drain.Members(c, pools)
 	for _, p := range pools[:len(pools)-1] {
 		if len(members[p]) == 0 {
-			diags = append(diags, diag.Warningf("Pool without workers", "Pool %q of cluster %q selects no worker that a pool before it does not select: %s. "+
+			diags = append(diags, diag.Warningf("Pool has no workers", "Pool %q of cluster %q selects no worker that an earlier pool does not select: %s. "+
 				"Workers that no pool selects come last, with max_unavailable = %q.", p.Name, c.Label, p.Selector, c.Upgrade.MaxUnavailable).At(p.Source))
 		}
 	}

@@ -61,8 +61,8 @@ func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 				if at.File == "" {
 					at = c.Source
 				}
-				diags = append(diags, diag.Errorf("Configuration does not fit a version on the way", "%s %s goes through %s, which cannot run with this. "+
-					"Nothing is changed on any host. Take it out, upgrade, and put it in again.",
+				diags = append(diags, diag.Errorf("Configuration does not fit an intermediate version", "%s %s passes through %s, which cannot run with this. "+
+					"Remove it, upgrade, and add it back.",
 					d.Detail, staticpod.VersionNote(c), hop).At(at).For(c.Target))
 			}
 		}

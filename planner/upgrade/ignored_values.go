@@ -66,8 +66,8 @@ func UnfitIgnored(c *topology.Cluster) diag.Diagnostics {
 	}
 	var diags diag.Diagnostics
 	for _, m := range order {
-		diags = append(diags, diag.Errorf("Ignored value does not fit the version", "%s That is in %s of %s, where ignore_changes keeps it (%s), and the version goes from %s to %s. Nothing is changed on any host. "+
-			"Take it out there by hand, or take that entry out of ignore_changes: then what the configuration says is put there.",
+		diags = append(diags, diag.Errorf("Ignored value does not fit the version", "%s It is in %s of %s, where ignore_changes keeps it (%s), "+
+			"and the version changes from %s to %s. Remove it there by hand, or remove that entry from ignore_changes: the value of the configuration is then written there.",
 			m.detail, m.file, strings.Join(where[m], ", "), m.entry, m.from, m.to).At(at[m]).For(c.Target))
 	}
 	return diags

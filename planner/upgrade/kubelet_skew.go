@@ -56,7 +56,7 @@ func unfitForKubelet(c *topology.Cluster, d *diag.Diagnostic, version skew.Relea
 		}
 	}
 	at := cmp.Or(d.Subject, c.Source)
-	return diag.Errorf("Configuration does not fit a kubelet", "%s A kubelet of 1.%d is on %s, while the cluster is at %s. Nothing is changed on any host. "+
-		"Bring it to %s first, take this out, or write it only in the kubelet blocks of other nodes.",
+	return diag.Errorf("Configuration does not fit a kubelet", "%s A kubelet of 1.%d is on %s, while the cluster is at %s. "+
+		"Upgrade it to %s first, remove this setting, or set it only in the kubelet blocks of other nodes.",
 		d.Detail, version.Minor, strings.Join(of, ", "), c.KubernetesVersion, c.KubernetesVersion).At(at).For(c.Target)
 }

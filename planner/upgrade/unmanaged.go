@@ -26,9 +26,10 @@ func unmanagedLeftBehind(c *topology.Cluster) diag.Diagnostics {
 	if len(behind) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("Control plane would stay behind", "Cluster %q has control planes that no block speaks of, and that would stay behind while %s comes:\n\n%s\n\n"+
-		"Nothing is changed on any host. Kubelets and kube-proxy may not be newer than any API server that the endpoint leads to, and neither API servers nor members of one etcd stay in different minor versions. "+
-		"Give each its block back, so that it is upgraded with the others. Or take it out of the cluster first: kubeadm reset on its host, then kubectl delete node.",
+	return diag.Diagnostics{diag.Errorf("Unmanaged control plane would stay behind", "Cluster %q has unmanaged control planes, which would stay behind while the others are "+
+		"upgraded to %s:\n\n%s\n\nKubelets and kube-proxy must not be newer than any API server behind the endpoint, "+
+		"and neither API servers nor members of one etcd may stay at different minor versions. "+
+		"Restore the block of each, so that it is upgraded with the others. Or remove it from the cluster first: kubeadm reset on its host, then kubectl delete node.",
 		c.Label, comes(c), strings.Join(behind, "\n")).At(pki.Place(c, "kubernetes_version")).For(c.Target)}
 }
 

@@ -144,7 +144,7 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 		return behind(c)
 	}
 	refuse := func(summary, format string, args ...any) diag.Diagnostics {
-		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format+" Nothing is changed on any host.",
+		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format,
 			append([]any{c.Label}, args...)...).At(pki.Place(c, "kubernetes_version")).For(c.Target)}
 	}
 	switch {
@@ -153,17 +153,16 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	case !c.Up.Raises:
 		return slices.Concat(unmanagedLeftBehind(c), emptyPools(c), tooManyDown(c), behind(c))
 	case c.Report == nil && !c.Up.Begun:
-		return refuse("Cluster cannot be upgraded now", "%s, so that it is not known which versions its kubelets run. "+
-			"Bring it to answer first, with kubernetes_version = %q.", observe.DarkTargets(c)[0].Reason, c.Up.Newest)
+		return refuse("Cluster cannot be upgraded now", "%s, so that the versions of its kubelets are unknown. Bring the API back first, with kubernetes_version = %q.", observe.DarkTargets(c)[0].Reason, c.Up.Newest)
 	case len(pki.FormerHosts(c)) > 0:
 		return diag.Diagnostics{staticpod.RefuseMove(c)}
 	case exchanges(c):
 		first := fmt.Sprintf("the nodes first, with kubernetes_version = %q, or the upgrade first", c.Up.Newest)
 		if c.Up.Begun {
-			first = "the upgrade first, which has begun, with the control planes as they were"
+			first = "the upgrade first, which has begun, with the previous control planes"
 		}
-		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
-			"etcd would have fewer members while each restarts. Do one after the other: %s.", etcd.DescribeChanges(c, etcd.MembershipChanges(c)), first)
+		return refuse("Cluster cannot be upgraded now", "control planes are added and removed in the same plan (%s). "+
+			"Removals run before an upgrade and joins after it: etcd would have fewer members while each restarts. Do one after the other: %s.", etcd.DescribeChanges(c, etcd.MembershipChanges(c)), first)
 	}
 	return slices.Concat(unmanagedLeftBehind(c), unfit(c), unfitOnTheWay(c), unready(c), deprecated(c), emptyPools(c), tooManyDown(c), behind(c))
 }
@@ -194,14 +193,15 @@ func unready(c *topology.Cluster) diag.Diagnostics {
 	if len(names) == 0 {
 		return diags
 	}
-	return append(diags, diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it touches the node, and goes no further without it. "+
-		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(pki.Place(c, "kubernetes_version")))
+	return append(diags, diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it changes the node, "+
+		"and does not continue without it. kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(pki.Place(c, "kubernetes_version")))
 }
 
 func warnAhead(n *topology.Node) *diag.Diagnostic {
 	api, _ := staticpod.ManifestVersion(n, "kube-apiserver")
-	return diag.Warningf("Kubelet is ahead of its turn", "%s: the kubelet %s is installed and nothing is heard of the one that runs, as when the host has booted since: it may not work with the API server %s beside it. "+
-		"The upgrade does not wait for it: it comes back when that has its version. If the apply fails there, install the kubelet %s, restart it, and apply again.",
+	return diag.Warningf("Kubelet is newer than the API server", "%s: the kubelet %s is installed and the version of the running one is unknown, "+
+		"as after a reboot of the host: it may not work with the API server %s beside it. "+
+		"The upgrade does not wait for it: it recovers when the API server has its version. If the apply fails there, install the kubelet %s, restart it, and apply again.",
 		n.Target, n.Facts().KubeletVersion, api, api).At(pki.Place(n.Cluster, "kubernetes_version")).For(n.Target)
 }
 
@@ -248,7 +248,7 @@ func clusterKubelets(c *topology.Cluster) map[string]string {
 }
 
 func misfit(c *topology.Cluster, where string, err error, remedy string) *diag.Diagnostic {
-	return diag.Errorf("Kubelet does not fit", "Cluster %q, %s: %v. Nothing is changed on any host. %s",
+	return diag.Errorf("Kubelet version does not fit", "Cluster %q, %s: %v. %s",
 		c.Label, where, err, remedy).At(pki.Place(c, "kubernetes_version")).For(c.Target)
 }
 
@@ -264,7 +264,7 @@ func toFit(c *topology.Cluster, kubelet skew.Release) string {
 	if oldest.Minor >= kubelet.Minor+skew.MaxKubelet {
 		first = oldest.String()
 	}
-	return fmt.Sprintf("Stop at %s first: with that as kubernetes_version, install its kubelet there and apply. Then go on to %s.", first, c.Up.Want)
+	return fmt.Sprintf("Stop at %s first: set it as kubernetes_version, install its kubelet there and apply. Then continue to %s.", first, c.Up.Want)
 }
 
 // behind warns of kubelets that stay older than the cluster: those that are
@@ -282,8 +282,9 @@ func behind(c *topology.Cluster) diag.Diagnostics {
 	}
 	var diags diag.Diagnostics
 	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
-		diags = append(diags, diag.Warningf("Kubelet stays behind", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
-			"That may be so for three minor versions. To follow: install the kubelet %s there and plan again; the plan drains each node and restarts its kubelet.",
+		diags = append(diags, diag.Warningf("Kubelet is not upgraded", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
+			"A kubelet may stay behind for three minor versions. To upgrade it, install the kubelet %s there and plan again; "+
+			"the plan drains each node and restarts its kubelet.",
 			strings.Join(byVersion[version], ", "), version, want).At(pki.Place(c, "kubernetes_version")))
 	}
 	return diags

@@ -208,7 +208,7 @@ func (i *installation) heldNote() string {
 	if !runtime || !p.Hold || i.Report.Packages.Manager != Dnf {
 		return ""
 	}
-	return fmt.Sprintf("upgrades of the host leave %s alone, by the repository's file, and not %s", strings.Join(p.Kubernetes(), ", "), p.Runtime)
+	return fmt.Sprintf("host upgrades skip %s, which the repository's file excludes, but not %s", strings.Join(p.Kubernetes(), ", "), p.Runtime)
 }
 
 // PartOfPackage tells with which part of the software a package goes. kubeadm

@@ -78,7 +78,7 @@ func taintImpact(n *topology.Node, w topology.PhaseWork) string {
 	}
 	text += ": " + drain.ListPods(c, pods, func(p state.PodReport) string { return p.String() + " (" + drain.PodNote(p, c.Fleet.ObservedAt) + ")" })
 	if slices.ContainsFunc(pods, func(p state.PodReport) bool { return len(p.Budgets) > 0 }) {
-		text += "; no PodDisruptionBudget is asked"
+		text += "; PodDisruptionBudgets are not checked"
 	}
 	return text
 }

@@ -105,7 +105,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Impact += " until the taint is set"
 	}
 	if staticpod.Unregistered(n) {
-		s.Impact = "restarts the kubelet here, which makes its Node anew"
+		s.Impact = "restarts the kubelet here, which registers its Node again"
 	}
 	if pki.RenewsKubelet(w) {
 		s.Impact = pki.RevivesImpact(n)

@@ -69,7 +69,7 @@ func DrainStep(n *topology.Node) planner.Step {
 	}
 	impact := drain.DrainImpact(n.Cluster, n.NodeName)
 	if seen.Unschedulable && !drain.Cordoned(n) && !drain.WasLeaving(n) {
-		impact += "; the node is cordoned already and stays so"
+		impact += "; the node is already cordoned and stays cordoned"
 	}
 	return planner.Step{
 		Via: n.Cluster.Primary, Limits: []string{n.Cluster.Limit("drain")}, Gates: drain.TurnGates(n),
@@ -118,7 +118,7 @@ func turned(n *topology.Node, w topology.PhaseWork, ops []planner.Operation) []p
 }
 
 // letsIn ends what a step does to a node that was cordoned for something.
-const letsIn = "; then lets pods in again"
+const letsIn = "; then uncordons the node"
 
 func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 	impact := "restarts the kubelet here"
@@ -166,14 +166,14 @@ func WaitTurned(n *topology.Node) planner.Wait {
 // before: the kubelet has its version.
 func resumeStep(n *topology.Node) planner.Step {
 	return planner.Step{
-		Via: n.Cluster.Primary, Impact: "lets pods in again, where an earlier apply was cut short",
+		Via: n.Cluster.Primary, Impact: "uncordons the node, where an earlier apply was interrupted",
 		Operations: append(planner.Operations{WaitTurned(n)}, letIn(n)...),
 	}
 }
 
 // stayStep lets pods in again on a node that was to leave, and stays.
 func stayStep(n *topology.Node) planner.Step {
-	return planner.Step{Via: n.Cluster.Primary, Impact: "lets pods in again, as an earlier apply was to take the node out", Operations: stay(n)}
+	return planner.Step{Via: n.Cluster.Primary, Impact: "uncordons the node, which an earlier apply began to remove", Operations: stay(n)}
 }
 
 // stay uncordons a node that was cordoned to leave, and nothing that somebody else

@@ -39,7 +39,8 @@ func RefuseAddonConflicts(c *topology.Cluster) diag.Diagnostics {
 			if !ok {
 				continue
 			}
-			diags = append(diags, diag.Errorf("Object given twice", "The object %s %q of addon %q is also one that kubewright itself keeps in cluster %q. Each would undo the other: take it out of the manifest. %s",
+			diags = append(diags, diag.Errorf("Object is managed by kubewright", "The object %s %q of addon %q is also managed by kubewright itself in cluster %q. "+
+				"Each would overwrite the other: remove it from the manifest. %s",
 				ref.Kind, ref.Name, a.Name, c.Label, instead).At(addonPlace(c, a)).For(c.Target))
 		}
 	}
@@ -59,9 +60,9 @@ func addonPlace(c *topology.Cluster, a *config.Addon) state.Source {
 func keptObjects(c *topology.Cluster) map[objectName]string {
 	out := map[objectName]string{}
 	for _, ref := range RefsOfBlocks(c) {
-		out[nameOf(ref)] = "It is made by a bootstrap_token block."
+		out[nameOf(ref)] = "A bootstrap_token block creates it."
 		if ref == CertsSecret {
-			out[nameOf(ref)] = "It is made because of upload_certs = true."
+			out[nameOf(ref)] = "upload_certs = true creates it."
 		}
 	}
 	for _, n := range c.ControlPlanes() {
@@ -88,11 +89,11 @@ func insteadOf(o kubeadm.Object) string {
 	case o.Phase == topology.AddonPhase:
 		return `What can be set is in kube_proxy { config = { … } } and proxy_env, and from Kubernetes 1.37 a patch with target = "kubeproxydaemonset" changes the DaemonSet. To bring all of kube-proxy yourself write kube_proxy { enabled = false }.`
 	case o.Ref == provenance.SystemConfigMap("kubelet-config"):
-		return "It is made of kubelet { config = { … } }."
+		return "It is generated from kubelet { config = { … } }."
 	case o.Ref == provenance.SystemConfigMap("kubeadm-config"):
-		return "It is made of the settings of the cluster block."
+		return "It is generated from the settings of the cluster block."
 	case o.Ref == state.ClusterInfo:
-		return "Nodes join by it; where they find the API is control_plane_endpoint."
+		return "Nodes join with it; control_plane_endpoint sets where they find the API."
 	}
-	return "kubeadm and nodes that join need it as it is. One of your own has another name."
+	return "kubeadm and joining nodes need it unchanged. Give one of your own another name."
 }

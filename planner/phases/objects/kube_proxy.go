@@ -117,7 +117,7 @@ func ClearProxies(b *topology.Builder, c *topology.Cluster) {
 			continue
 		}
 		b.Add(topology.StepAddress(n.Target, topology.AddonPhase), planner.Step{
-			Action: planner.Update, Impact: "removes what kube-proxy left here in its mode " + mode,
+			Action: planner.Update, Impact: "removes what kube-proxy left here in mode " + mode,
 			Operations: planner.Operations{planner.RemoveProxyRules{Mode: mode}},
 		}, []state.Address{addon, moved})
 	}

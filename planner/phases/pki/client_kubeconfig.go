@@ -28,8 +28,8 @@ func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, v
 		}
 		ca := c.Authority(c.Certificates.Dir + "/ca")
 		if ca.KeyLocation == topology.Keyless {
-			return planner.WriteKubeconfig{}, fmt.Errorf("nobody here can sign for cluster %q: the key of its CA %q is with somebody else. "+
-				"Have a client certificate with CN=%s issued by whoever holds it", label, ca.CommonName, user)
+			return planner.WriteKubeconfig{}, fmt.Errorf("this machine cannot sign for cluster %q: the key of its CA %q is kept elsewhere. "+
+				"Have a client certificate with CN=%s issued by the holder of that key", label, ca.CommonName, user)
 		}
 		signer := Signer(c, ca.Base)
 		signer.On = state.Target{}

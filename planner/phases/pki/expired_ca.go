@@ -101,8 +101,9 @@ func unmanagedNode(n *topology.Node) bool {
 func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
 	at := Place(c, "certificates.ca_validity")
 	if _, ok := c.AtOnce[a.Base]; ok {
-		return diag.Warningf("CA is replaced at once", "The CA %q (%s.crt) was valid until %s, and nobody trusts what it has signed. It is replaced by a new one over SSH alone, and with it everything below it; "+
-			"the API answers again when that is done. Kubeconfigs that were made by hand end with it, and pods that are not of this configuration's addons have to be restarted.", ca.CommonName, a.Base, Date(ca.NotAfter)).At(at).For(c.Target)
+		return diag.Warningf("Expired CA is replaced", "The CA %q (%s.crt) expired on %s, and nothing that it has signed is trusted. "+
+			"It is replaced by a new one over SSH alone, together with everything below it; the API answers again when that is done. "+
+			"Kubeconfigs that were created by hand stop working, and pods outside this configuration's addons have to be restarted.", ca.CommonName, a.Base, Date(ca.NotAfter)).At(at).For(c.Target)
 	}
 	if c.Rotation(a.Base) != nil && c.Rotates() {
 		return nil // the front proxy's
@@ -111,7 +112,7 @@ func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) 
 	if !carries {
 		return warnExpiredProxy(c, a, ca)
 	}
-	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more. Nothing is changed. "+
+	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) expired on %s: nothing that it has signed is trusted any more. "+
 		"Replace it by a new one; that works over SSH and needs no API:\n\n  kubewright apply %s",
 		ca.CommonName, a.Base, Date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.Target)
 }
@@ -132,8 +133,9 @@ func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 // nothing: the rotation needs an API that answers, every node, and a plan of its
 // own, and what keeps one of these away has to be put right before.
 func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
-	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. API servers answer without it, but what serves further APIs behind them, such as metrics.k8s.io, "+
-		"does not trust what it has signed. Rotate it, while the API answers, by a plan in which nodes and versions stay as they are:\n\n  kubewright apply -%s=%s",
+	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) expired on %s. API servers answer without it, but extension API servers behind them, "+
+		"such as metrics.k8s.io, do not trust what it has signed. Rotate it while the API answers, in a plan that leaves nodes and versions as they are:\n\n"+
+		"  kubewright apply -%s=%s",
 		ca.CommonName, a.Base, Date(ca.NotAfter), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(Place(c, "certificates.ca_validity")).For(c.Target)
 }
 

@@ -136,11 +136,11 @@ func checkClient(c *topology.Cluster) diag.Diagnostics {
 	at := Place(c, "etcd.external.cert")
 	switch {
 	case now.After(cert.NotAfter):
-		return diag.Diagnostics{diag.Errorf("Client certificate for etcd has expired", "The certificate %q was valid until %s, and etcd refuses it. "+
-			"Have it issued anew and give that.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
+		return diag.Diagnostics{diag.Errorf("Client certificate for etcd has expired", "The certificate %q expired on %s, and etcd refuses it. "+
+			"Have it reissued, and provide the new one.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
 	case now.Add(c.Certificates.RenewBefore).After(cert.NotAfter):
-		return diag.Diagnostics{diag.Warningf("Client certificate for etcd ends soon", "The certificate %q is valid until %s. "+
-			"Have it issued anew before that, give the new one, and run kubewright apply.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
+		return diag.Diagnostics{diag.Warningf("Client certificate for etcd expires soon", "The certificate %q expires on %s. Have it reissued before that, "+
+			"provide the new one, and run kubewright apply.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
 	}
 	return nil
 }

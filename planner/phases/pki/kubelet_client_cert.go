@@ -89,9 +89,9 @@ func RevivesImpact(n *topology.Node) string {
 	switch {
 	case since != "":
 	case len(certs) > 0 && !HasExpired(certs[0], n.Cluster.Fleet.ObservedAt):
-		since = "nobody trusts its own"
+		since = "its own is not trusted"
 	default:
-		since = "its own has ended"
+		since = "its own has expired"
 	}
-	return "gives the kubelet a certificate, since " + since + ", and restarts it; pods keep running"
+	return "issues the kubelet a certificate, because " + since + ", and restarts it; pods keep running"
 }

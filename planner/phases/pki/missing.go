@@ -98,14 +98,14 @@ func refuseLostCAs(c *topology.Cluster) diag.Diagnostics {
 		}
 		others := ""
 		if len(primary.OtherControlPlanes()) > 0 {
-			others = ", and no other control plane has all that they share"
+			others = ", and no other control plane has all shared files"
 		}
-		rests := "all that it has signed rests on it, and nobody would trust a new one"
+		rests := "all that it has signed depends on it, and a new one would not be trusted"
 		if isKey {
-			rests = "the tokens of all pods are signed with it, and nobody would believe them by a new one"
+			rests = "the tokens of all pods are signed with it, and would not be accepted with a new one"
 		}
-		diags = append(diags, diag.Errorf("File of a CA is missing", "%s (%s) has %s%s. It is made when a cluster is founded, and only replaced when that is asked for: %s. "+
-			"Nothing is changed on any host. Put it back on %s, from a backup of %s.%s",
+		diags = append(diags, diag.Errorf("PKI file is missing", "%s (%s) has %s%s. It is created when a cluster is bootstrapped, "+
+			"and replaced only on request: %s. Restore it on %s, from a backup of %s.%s",
 			primary.Target, primary.Address, HasNo(primary, path), others, rests, primary.Target, c.Certificates.Dir, whereElse(primary, path)).At(primary.Source).For(primary.Target))
 	}
 	return diags

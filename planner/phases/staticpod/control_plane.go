@@ -63,12 +63,12 @@ func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread 
 	restarted := slices.Concat(rewritten, reread)
 	if len(restarted) == 0 {
 		if len(s.Operations) > 0 {
-			s.Impact = "takes up the new certificates without a restart"
+			s.Impact = "loads the new certificates without a restart"
 		}
 		return s
 	}
 	if blind(n, phase, restarted) {
-		s.Impact = "restarts etcd here, which nobody can reach"
+		s.Impact = "restarts etcd here, which cannot be reached"
 		return s
 	}
 	s.Operations = append(s.Operations, HealthWaits(n, restarted...)...)

@@ -127,7 +127,7 @@ func PatchedEtcdTags(c *topology.Cluster) []WantedEtcdTag {
 	for _, n := range c.ControlPlanes() {
 		if tag, at, ok := patchedEtcdTag(n); ok && !seen[tag] {
 			seen[tag] = true
-			out = append(out, WantedEtcdTag{tag, "a patch gives it the image tag", at})
+			out = append(out, WantedEtcdTag{tag, "a patch sets the image tag", at})
 		}
 	}
 	return out

@@ -56,9 +56,9 @@ func CheckPairs(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			continue
 		}
 		diags = append(diags, diag.Errorf(PairStops,
-			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. These steps restart one:\n\n  %s\n\n"+
-				"Nothing is changed on any host. %s that the API does not answer for some seconds each time, "+
-				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), toBeThree(c)).At(pki.Place(c, "upgrade")).For(c.Target))
+			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. "+
+				"These steps restart one:\n\n  %s\n\n%s that the API does not answer for some seconds each time, while pods keep running:\n\n"+
+				"  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), toBeThree(c)).At(pki.Place(c, "upgrade")).For(c.Target))
 	}
 	return diags
 }

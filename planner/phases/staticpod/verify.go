@@ -55,13 +55,13 @@ func writes(w topology.PhaseWork, it *state.Item) bool {
 
 // proofImpact says what a proof is of, and what waits for it.
 func proofImpact(n *topology.Node, components []string) string {
-	verb, its := " runs", " as its file says"
+	verb, its := " runs", " as in its manifest"
 	if len(components) > 1 {
-		verb, its = " run", " as their files say"
+		verb, its = " run", " as in their manifests"
 	}
 	impact := "waits until " + strings.Join(components, ", ") + verb + " here" + its
 	if n.Cluster.Report != nil && len(n.OtherControlPlanes()) > 0 {
-		impact += ", before another control plane is touched"
+		impact += ", before another control plane is changed"
 	}
 	return impact
 }

@@ -128,7 +128,7 @@ func (d *discovery) unreachable(unobserved []state.Unobserved, more ...string) e
 			lines = append(lines, "    To do: "+u.Remedy+".")
 		}
 	}
-	return console.Failure(diag.Diagnostics{diag.Errorf("Host could not be looked at", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
+	return console.Failure(diag.Diagnostics{diag.Errorf("Host could not be observed", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
 		strings.Join(append([]string{strings.Join(lines, "\n")}, more...), "\n\n"))})
 }
 

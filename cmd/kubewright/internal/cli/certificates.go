@@ -65,7 +65,7 @@ func notLookedAt(unobserved map[state.Target]state.Unobserved) diag.Diagnostics 
 	targets := slices.SortedFunc(maps.Keys(unobserved), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
 	for _, t := range targets {
 		u := unobserved[t]
-		d := diag.Errorf("Host could not be looked at", "%s: %s.", t, u.Reason).For(t)
+		d := diag.Errorf("Host could not be observed", "%s: %s.", t, u.Reason).For(t)
 		if u.Remedy != "" {
 			d.Detail += "\n\nTo do: " + u.Remedy + "."
 		}

@@ -81,6 +81,9 @@ func (c *Console) Finish(ctx context.Context, err error) int {
 		return int(code)
 	case errors.As(err, &diags):
 		c.Print(diags.List)
+		if errors.Is(err, ErrRefused) && c.Lines == nil {
+			fmt.Fprintln(c.Stderr, "Nothing was changed on any host.")
+		}
 	default:
 		c.Print(diag.Diagnostics{Finding(err)})
 	}
@@ -97,6 +100,9 @@ type FindingsError struct{ List diag.Diagnostics }
 func Failure(list diag.Diagnostics) error { return &FindingsError{list} }
 
 func (e *FindingsError) Error() string { return "diagnostics" }
+
+// ErrRefused is joined to the findings of a plan that is refused before any step of it.
+var ErrRefused = errors.New("the plan is refused")
 
 // Report turns diagnostics with errors into an error; warnings are printed.
 func (c *Console) Report(diags diag.Diagnostics) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -321,7 +322,7 @@ func (s *Session) Plan(ctx context.Context) error {
 		return err
 	}
 	if err := s.report(append(s.idlePatterns(), diags...)); err != nil {
-		return err
+		return errors.Join(console.ErrRefused, err)
 	}
 	s.Result.Plan.Diagnostics = s.warnings
 	return nil

@@ -15,7 +15,7 @@ import (
 func warned(plan *planner.Plan, nodes int, pods string) *planner.Plan {
 	var list diag.Diagnostics
 	for i := range nodes {
-		list.Append(diag.Warningf("Node leaves with its pods", "w%d leaves: %s.", i, pods).At(viewtest.Line(3)))
+		list.Append(diag.Warningf("Node is removed without a drain", "w%d leaves: %s.", i, pods).At(viewtest.Line(3)))
 	}
 	plan.Diagnostics = append(plan.Diagnostics, list.JSON(nil)...)
 	return plan
@@ -35,9 +35,9 @@ func TestWarningsBelow(t *testing.T) {
 		want  string
 	}{
 		{"none", viewtest.DestroyPlan(), 80, ""},
-		{"two alike", warned(viewtest.DestroyPlan(), 2, "shop/db"), 80, "\n\n2 warnings above: Node leaves with its pods (2).\n\nPlan: "},
-		{"a small terminal", warned(viewtest.UpgradePlan(), 2, "shop/db"), 60, "\n\n4 warnings above: Removed APIs are in use; Pods have nowhere\nto go; Node leaves with its pods (2).\n\nPlan: "},
-		{"only for the state", warned(refresh, 1, "shop/db"), 80, "\n\n1 warning above: Node leaves with its pods.\n\nThis is a refresh-only plan"},
+		{"two alike", warned(viewtest.DestroyPlan(), 2, "shop/db"), 80, "\n\n2 warnings above: Node is removed without a drain (2).\n\nPlan: "},
+		{"a small terminal", warned(viewtest.UpgradePlan(), 2, "shop/db"), 60, "\n\n4 warnings above: Removed APIs are in use; Pods cannot be\nrescheduled; Node is removed without a drain (2).\n\nPlan: "},
+		{"only for the state", warned(refresh, 1, "shop/db"), 80, "\n\n1 warning above: Node is removed without a drain.\n\nThis is a refresh-only plan"},
 		{"nothing for the state", warned(settled, 1, "shop/db"), 80, ""},
 		{"nothing to do", warned(viewtest.EmptyPlan(), 1, "shop/db"), 80, ""},
 	} {
@@ -54,7 +54,7 @@ func TestManyWarnings(t *testing.T) {
 	plan := warned(viewtest.UpdatePlan(), 300, strings.Repeat("shop/web-0 (ReplicaSet), ", 40)+"shop/db")
 	comment := planAs(t, plan, "markdown")
 	full := strings.Count(comment, "> [!WARNING]")
-	if left := fmt.Sprintf("- **%d more warnings**: Node leaves with its pods (%d). `kubewright show` prints all of them.", 301-full, 301-full); full < 5 || !strings.Contains(comment, left) {
+	if left := fmt.Sprintf("- **%d more warnings**: Node is removed without a drain (%d). `kubewright show` prints all of them.", 301-full, 301-full); full < 5 || !strings.Contains(comment, left) {
 		t.Errorf("the comment has %d warnings, and not %q", full, left)
 	}
 	if len(comment) > 65000 || !strings.Contains(comment, "| update | `node.cp[\"cp1\"]`") || !strings.Contains(comment, "maxPods") {

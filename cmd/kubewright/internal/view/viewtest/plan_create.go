@@ -33,7 +33,7 @@ func CreatePlan() *planner.Plan {
 		joined = append(joined, join(&m, t, []state.Address{prepared[t]}, token))
 	}
 	m.AddStep(Prod, "bootstrap-token@joined", planner.Delete, "", joined, planner.DeleteToken{})
-	m.Quorum = []string{"1 member founded, then 2 added one at a time as learners; 3 members, quorum 2."}
+	m.Quorum = []string{"1 member bootstrapped, then 2 added one at a time as learners; 3 members, quorum 2."}
 	m.Outputs = map[string]state.Value{"endpoint": state.String("api.example.com:6443"), "ca": state.PendingValue("x", "ca")}
 	return &m.Plan
 }

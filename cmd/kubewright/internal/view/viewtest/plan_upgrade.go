@@ -21,14 +21,14 @@ func UpgradePlan() *planner.Plan {
 	m.AddStep(Prod, "upload-config", planner.Update, "", []state.Address{plane}, planner.ApplyObject{})
 	drain := m.AddStep(W21, "drain", planner.Update, "1 pod to evict", []state.Address{plane}, planner.Cordon{Node: "w1"}, planner.Drain{Node: "w1"})
 	m.AddChange(W21, "kubelet-start", "unit:kubelet.service", state.KindUnit, planner.Update, Attributes("version", "1.35.8", "1.36.3", AtLine(3)))
-	m.AddStep(W21, "kubelet-start", planner.Update, "restarts the kubelet here; then lets pods in again", []state.Address{drain},
+	m.AddStep(W21, "kubelet-start", planner.Update, "restarts the kubelet here; then uncordons the node", []state.Address{drain},
 		planner.Unit{Unit: "kubelet.service", Action: "restart", Reload: true}, planner.Cordon{Node: "w1", Undo: true})
 	m.Upgrades = []string{"kubernetes_version: 1.35.8 → 1.36.3; control planes one at a time; workers 1 at a time."}
 	m.Quorum = []string{"a snapshot is fetched to this machine and verified before a version changes."}
 	version := &diag.Snippet{Context: `cluster "prod"`, Code: `  kubernetes_version = "1.36.3"`, StartLine: 3, HighlightStart: 2, HighlightEnd: 31}
-	removed := diag.Warningf("Removed APIs are in use", "Since the API servers of cluster %q were started, they were asked for APIs that Kubernetes 1.36 does not serve. Such requests fail from then on:\n\n"+
+	removed := diag.Warningf("Removed APIs are in use", "Since the API servers of cluster %q started, clients have requested APIs that Kubernetes 1.36 does not serve. Such requests fail after the upgrade:\n\n"+
 		"  resourceclaims.v1beta1.resource.k8s.io, removed in 1.36; written by gpu-operator\n\nBring those who ask to a version of the API that stays.", "prod").At(Line(3)).For(Prod)
-	room := diag.Warningf("Pods have nowhere to go", "Cluster %q: this plan empties w1, and no other node is left for pods there. The drain ends at its timeout (10m) and the plan stops there.", "prod").At(Line(3)).For(Prod)
+	room := diag.Warningf("Pods cannot be rescheduled", "Cluster %q: this plan drains w1, and no other node can take pods from there. The drain ends at its timeout (10m) and the plan stops there.", "prod").At(Line(3)).For(Prod)
 	removed.Snippet, room.Snippet = version, version
 	m.Diagnostics = diag.Diagnostics{removed, room}.JSON(nil)
 	return &m.Plan

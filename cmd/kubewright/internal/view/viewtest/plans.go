@@ -242,7 +242,7 @@ func DriftPlan() *planner.Plan {
 	}}
 	m.Policies = []planner.PolicyFinding{
 		{Policy: "calm", Rule: "freeze", Message: `frozen until Mon 2026-03-09 07:00 CET by "weekend": call the operator on duty`, Source: state.Source{File: "policy.hcl", Line: 4}},
-		{Policy: "four-eyes", Rule: "approval", Message: `approved by 1 of 2 (ann): who approves adds the line "3a2816c5be94cc61 NAME" to approvals`, Overridden: true, Source: state.Source{File: "policy.hcl", Line: 12}},
+		{Policy: "four-eyes", Rule: "approval", Message: `approved by 1 of 2 (ann): to approve, add the line "3a2816c5be94cc61 NAME" to approvals`, Overridden: true, Source: state.Source{File: "policy.hcl", Line: 12}},
 	}
 	m.Quorum = []string{"3 members throughout, quorum 2 held at every step."}
 	return &m.Plan
@@ -261,7 +261,7 @@ func DestroyPlan() *planner.Plan {
 	for _, t := range append(append([]state.Target{}, Planes...), Workers...) {
 		m.Resources = append(m.Resources, ResourceChange(t, planner.Delete, 0))
 		m.Resources[len(m.Resources)-1].Reason = planner.ReasonUnconfigured
-		m.AddStep(t, "reset", planner.Delete, "stops the kubelet, removes all containers and every file that kubewright and Kubernetes made", nil, planner.RemovePods{})
+		m.AddStep(t, "reset", planner.Delete, "stops the kubelet, removes all containers and every file that kubewright and Kubernetes created", nil, planner.RemovePods{})
 	}
 	return &m.Plan
 }
