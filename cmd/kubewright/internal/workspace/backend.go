@@ -33,7 +33,7 @@ type Place struct {
 	Place    string            `json:"place"`
 	Settings map[string]string `json:"settings,omitempty"`
 	// Backend is nil for the file beside the configuration.
-	Backend backend.Backend
+	Backend backend.Backend `json:"-"`
 }
 
 // LocalType is the type of the file, which has no block.
