@@ -60,7 +60,7 @@ attack: ## the attacks of hosts, API, backends, configurations and files: how ma
 	echo "$$out" | grep -v -e '^=== ' -e '^ *--- PASS: ' -e '^ *--- SKIP: '; exit $$code
 
 check: ## format, vet, staticcheck, tidy
-	@files=$$($(GO) run $(GOFUMPT) -l cmd config planner providers state); \
+	@files=$$($(GO) run $(GOFUMPT) -l cmd config engine planner providers state); \
 	if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
 	$(GARBAGE) $(GO) vet -tags e2e ./...
 	$(GARBAGE) $(GO) run $(STATICCHECK) -tags e2e ./...
@@ -68,7 +68,7 @@ check: ## format, vet, staticcheck, tidy
 	$(GO) mod verify
 
 fmt: ## format everything
-	$(GO) run $(GOFUMPT) -w cmd config planner providers state
+	$(GO) run $(GOFUMPT) -w cmd config engine planner providers state
 
 golden: ## rewrite golden files; commit only what you can explain
 	UPDATE=1 $(GO) test ./... && git diff --stat

@@ -76,7 +76,7 @@ func TestGivenCA(t *testing.T) {
 		"chain stays": {own + selfSigned(t, large, nil), pkcs8(t, key), false, ""},
 		"chain on hosts": {
 			own + selfSigned(t, large, func(c *x509.Certificate) { c.Subject.CommonName = "root" }), pkcs8(t, key), true,
-			"Invalid CA certificate: There are 2 certificates: \"given\", \"root\". With on_hosts the controller manager signs with this file, and it exits where there is more than one in it. Give the first alone: who trusts that needs no other.",
+			"Invalid CA certificate: There are 2 certificates: \"given\", \"root\". With on_hosts the controller manager signs with this file, and it exits if there is more than one in it. Provide only the first: clients that trust it need no other.",
 		},
 		"PKCS #8":          {own, pkcs8(t, key), true, ""},
 		"OpenSSL's SEC 1":  {own, block("EC PARAMETERS", []byte{6, 8}) + block("EC PRIVATE KEY", sec1), true, ""},
@@ -89,7 +89,7 @@ func TestGivenCA(t *testing.T) {
 		"no CA":            {selfSigned(t, key, func(c *x509.Certificate) { c.IsCA = false }), pkcs8(t, key), false, "The certificate is \"CN=given\", and it is not that of a CA: it cannot sign others."},
 		"may not sign": {
 			selfSigned(t, key, func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageDigitalSignature }), pkcs8(t, key), false,
-			"it may not sign others",
+			"it may not sign others: its key usage does not allow it",
 		},
 		"key instead": {pkcs8(t, key), pkcs8(t, key), false, "A block of this PEM is no certificate."},
 	} {

@@ -295,7 +295,7 @@ func (c *Config) move(out *diag.Diagnostics, m Move) {
 // StillDeclared refuses the move of what a block refers to. Of single names the
 // configuration shows that; of a whole block, the keys that the state has.
 func StillDeclared(from, to state.Target) *diag.Diagnostic {
-	return diag.Errorf("Moved object still exists", "This says that %s is %s by now, but %s is still declared. "+
+	return diag.Errorf("Moved object still exists", "This says that %s is now %s, but %s is still declared. "+
 		"Remove its block or its key, or this moved block.", from, to, from)
 }
 
@@ -343,7 +343,7 @@ func (c *Config) removal(out *diag.Diagnostics, r Removal) {
 	case r.Unreachable && !r.Destroy:
 		out.Append(diag.Errorf("Conflicting removal", "unreachable = true takes %s out of its cluster, and lifecycle { destroy = false } leaves it there. Write one of them.", r.From).At(r.Source))
 	case r.Unreachable && r.From.Type == state.TypeCluster:
-		out.Append(diag.Errorf("Conflicting removal", "unreachable is said of nodes, each by its address: a cluster of which no host is left is forgotten with lifecycle { destroy = false }.").At(r.Source))
+		out.Append(diag.Errorf("Conflicting removal", "unreachable applies to nodes, each by its address: a cluster without any host left is forgotten with lifecycle { destroy = false }.").At(r.Source))
 	}
 }
 

@@ -97,5 +97,5 @@ func instead(minors []string, given string, names []string, rest string) string 
 	if len(versions) == 0 {
 		return didYouMeanOr(given, names, rest)
 	}
-	return " It is known in " + list(versions) + ": choose such a version, or take it out."
+	return " It is known in " + list(versions) + ": choose such a version, or remove it."
 }

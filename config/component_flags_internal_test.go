@@ -25,7 +25,7 @@ func TestComponentFlags(t *testing.T) {
 		{36, "kube-apiserver", "audit_log_maxage", ""},
 		{36, "kube-apiserver", "apiserver-count", ""}, // hidden in --help
 		{36, "kube-apiserver", "audit-log-maxagee", `kube-apiserver 1.36 has no flag --audit-log-maxagee, and would not start. Did you mean "audit-log-maxage"?`},
-		{37, "kubelet", "boot-id-file", "kubelet 1.37 has no flag --boot-id-file, and would not start. It is known in 1.34, 1.35, 1.36: choose such a version, or take it out."},
+		{37, "kubelet", "boot-id-file", "kubelet 1.37 has no flag --boot-id-file, and would not start. It is known in 1.34, 1.35, 1.36: choose such a version, or remove it."},
 		{36, "kubelet", "boot-id-file", ""},
 		{0, "kubelet", "boot-id-fil", ""},
 		{37, "etcd", "experimental-initial-corrupt-check", "etcd of Kubernetes 1.37 has no flag --experimental-initial-corrupt-check, and would not start."},

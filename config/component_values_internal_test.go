@@ -61,7 +61,7 @@ func TestComponentValues(t *testing.T) {
 		{36, "kube-apiserver", "authorization-mode", `"Node","RBAC"`, ""},
 		{36, "kube-apiserver", "authorization-mode", "Node, RBAC", `" RBAC" is no value of --authorization-mode that kube-apiserver 1.36 knows. Did you mean "RBAC"?`},
 		{36, "kube-apiserver", "enable-admission-plugins", "JobValidation", ""},
-		{37, "kube-apiserver", "enable-admission-plugins", "JobValidation", `"JobValidation" is no value of --enable-admission-plugins that kube-apiserver 1.37 knows. It is known in 1.36: choose such a version, or take it out.`},
+		{37, "kube-apiserver", "enable-admission-plugins", "JobValidation", `"JobValidation" is no value of --enable-admission-plugins that kube-apiserver 1.37 knows. It is known in 1.36: choose such a version, or remove it.`},
 		{0, "kube-apiserver", "enable-admission-plugins", "Nope", ""},
 		{36, "kube-apiserver", "service-node-port-range", "30000-32767", ""},
 		{36, "kube-apiserver", "service-node-port-range", "30000+100", ""},

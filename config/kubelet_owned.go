@@ -34,7 +34,7 @@ var ownedFlags = map[string]ownedFlag{
 	"hostname-override":          {"Node name as an argument", never, "The name of a node is its attribute name; from that the argument is made."},
 	"container-runtime-endpoint": {"Socket as an argument", never, "The socket of the container runtime is the node's attribute cri_socket."},
 	"cert-dir": {"Folder of certificates as an argument", atPath(kubeletCertificates), "A kubelet's certificates are looked for in " + kubeletCertificates + ", and a kubelet that keeps them elsewhere would be waited for in vain. Leave cert-dir out; for another disk, mount it there. " +
-		"Of a kubelet that runs with it, move the files there first, make the link kubelet-client-current.pem anew, and name that in /etc/kubernetes/kubelet.conf."},
+		"For a kubelet that runs with it, move the files there first, create the link kubelet-client-current.pem again, and name that in /etc/kubernetes/kubelet.conf."},
 	"root-dir":             {"Folder of the kubelet as an argument", atPath(kubeletFolder), "The kubelet's files are written to and removed from " + kubeletFolder + ", and the volumes of pods that run are there. Leave root-dir out; for another disk, mount it there."},
 	"pod-manifest-path":    {"Folder of static pods as an argument", atPath(staticPods), "The control plane runs from " + staticPods + "; a kubelet that looks elsewhere stops it. Leave pod-manifest-path out, and put static pods of your own into that folder."},
 	"config":               {"Configuration file as an argument", atPath(kubeletConfigFile), "The kubelet's configuration is written to " + kubeletConfigFile + ". Leave config out, and write the fields in kubelet { config = { … } }."},
@@ -48,7 +48,7 @@ var ownedFlags = map[string]ownedFlag{
 	"help":                 {"Kubelet ends", always(false), "With help the kubelet prints its flags and ends. Leave it out."},
 	"healthz-bind-address": {"Health check as an argument", never, "The kubelet's health check is asked where its configuration file says. Write healthzBindAddress in kubelet { config = { … } }."},
 	"healthz-port":         {"Health check as an argument", never, "The kubelet's health check is asked where its configuration file says. Write healthzPort in kubelet { config = { … } }."},
-	"cgroup-driver":        {"Field belongs elsewhere", never, "The driver has to be that of the container runtime, and the flag comes before the field that says it. Write cgroupDriver in kubelet { config = { … } }."},
+	"cgroup-driver":        {"Field belongs elsewhere", never, "The driver must be that of the container runtime, and the flag comes before the field that says it. Write cgroupDriver in kubelet { config = { … } }."},
 	"cloud-provider":       {"Cloud provider does not exist", func(v string) bool { return v == "" || v == "external" }, "Cloud providers inside of the kubelet were removed in Kubernetes 1.31, and it does not start with any. Write \"external\" and install the provider's cloud controller manager, or leave cloud-provider out."},
 }
 
@@ -118,7 +118,7 @@ var ownedFields = map[string]struct {
 	},
 	"rotateCertificates": {
 		keeps: func(v state.Value) bool { return v.Kind() == state.KindBool && v.AsBool() },
-		why:   "A kubelet that does not rotate its certificate loses the cluster when that ends. Leave rotateCertificates as it is.",
+		why:   "A kubelet that does not rotate its certificate loses the cluster when that expires. Leave rotateCertificates as it is.",
 	},
 	"registerNode": {
 		keeps: func(v state.Value) bool { return v.Kind() == state.KindBool && v.AsBool() }, mayGo: true,

@@ -106,7 +106,7 @@ func (c checker) preflight(names []string) {
 		}
 		if foreignFile.MatchString(name) {
 			c.errorf(path, "Preflight check cannot be ignored", "%q is kubeadm's check for files of a cluster that was on the host before. Here such a host is always refused, also with \"all\": "+
-				"what it holds may be somebody's data. Take the name out. To make the host free, clean it (kubeadm reset); to take over the cluster it belongs to, kubewright import.", name)
+				"its data may still be needed. Remove the name. To reuse the host, clean it (kubeadm reset); to adopt the cluster it belongs to, use kubewright import.", name)
 			continue
 		}
 		if variableCheck.MatchString(name) || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {

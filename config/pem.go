@@ -41,7 +41,7 @@ func Signs(cert *x509.Certificate) error {
 	case !cert.IsCA || !cert.BasicConstraintsValid:
 		return errors.New("it is not that of a CA: it cannot sign others")
 	case cert.KeyUsage != 0 && cert.KeyUsage&x509.KeyUsageCertSign == 0:
-		return errors.New("it may not sign others: its key usage does not say so")
+		return errors.New("it may not sign others: its key usage does not allow it")
 	}
 	return nil
 }

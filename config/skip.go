@@ -18,7 +18,7 @@ type skipRule struct {
 
 // Reasons that several names share.
 const (
-	needsAllFiles = "Without it a control plane does not start, or what lies there runs out unseen, as nobody compares and renews it."
+	needsAllFiles = "Without it a control plane does not start, or its files expire unnoticed, as they are neither compared nor renewed."
 	onlyOnce      = "A plan that passed it over every time would break what it promises."
 	noSuchStep    = "kubewright has no step of the kind, so leaving it out would change nothing: take the name out."
 )
@@ -50,8 +50,8 @@ var skipRules = map[string]skipRule{
 	"upload-certs":  {refused: "It is left out unless upload_certs = true asks for it. Leave that out."},
 	"bootstrap-token": {refused: "Nodes join, and kubelets get and renew their certificates, by what it makes. " +
 		"Tokens of your own that stay are bootstrap_token blocks; others are deleted when the last node has joined."},
-	"kubelet-finalize": {refused: "The first control plane's kubelet would keep a certificate that nobody renews."},
-	"drain":            {refused: onlyOnce + " Pods are evicted before their node goes away. How is said in upgrade { drain }."},
+	"kubelet-finalize": {refused: "The first control plane's kubelet would keep a certificate that is never renewed."},
+	"drain":            {refused: onlyOnce + " Pods are evicted before their node is removed. upgrade { drain } configures that."},
 	"reset":            {refused: onlyOnce + " A host that leaves is given back as it was."},
 	"etcd-snapshot":    {refused: onlyOnce + " Before a member of etcd leaves, its data is saved."},
 	"upgrade-pause":    {refused: "It waits as long as upgrade { pause } says. Leave that out."},

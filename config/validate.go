@@ -141,7 +141,7 @@ func (c checker) ownPath(path, value string) bool {
 // clusters that are imported have it so.
 func (c checker) ownFolder(path, value string) {
 	if c.ownPath(path, value) && state.WholeMachine(value) {
-		c.errorf(path, "Folder of the whole machine", "%s belongs to the whole machine, and what is the cluster's goes when its hosts are given back. Give another one, that is the cluster's alone.", c.show(path, value))
+		c.errorf(path, "Folder of the whole machine", "%s belongs to the whole machine, and the cluster's folders are deleted when its hosts are reset. Use another one, for this cluster alone.", c.show(path, value))
 	}
 }
 

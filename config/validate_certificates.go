@@ -54,7 +54,7 @@ func (c checker) signingCA(cl *Cluster) {
 	for i, cert := range certs {
 		names[i] = Quote(cert.Subject.CommonName)
 	}
-	c.errorf("certificates.ca.certificate", "Invalid CA certificate", "There are %d certificates: %s. With on_hosts the controller manager signs with this file, and it exits where there is more than one in it. Give the first alone: who trusts that needs no other.", len(certs), strings.Join(names, ", "))
+	c.errorf("certificates.ca.certificate", "Invalid CA certificate", "There are %d certificates: %s. With on_hosts the controller manager signs with this file, and it exits if there is more than one in it. Provide only the first: clients that trust it need no other.", len(certs), strings.Join(names, ", "))
 }
 
 // certificateKey checks the key that encrypts uploaded certificates: AES-256.
@@ -76,7 +76,7 @@ func (c checker) periods(p Certificates) {
 	bad := false
 	for path, d := range map[string]time.Duration{valid: p.Validity, ca: p.CAValidity, renew: p.RenewBefore} {
 		if d <= 0 && c.written(path) {
-			what, such := "Certificates would end before they begin", DefaultValidity
+			what, such := "Certificates would expire before they are valid", DefaultValidity
 			if path == renew {
 				what, such = "Certificates would be renewed only after they have ended", DefaultRenewBefore
 			}
@@ -188,7 +188,7 @@ func (c checker) tokens(tokens []BootstrapToken) {
 			}
 		}
 		if t.TTL < 0 {
-			c.errorAt(t.Source, summary, "ttl is negative; \"0s\" is for ever.")
+			c.errorAt(t.Source, summary, "ttl is negative; \"0s\" is forever.")
 		}
 		if t.Expires != "" {
 			if t.TTL != 0 {
@@ -211,7 +211,7 @@ func (c checker) tokenUse(t BootstrapToken) {
 	}
 	for _, g := range t.Groups {
 		if !isGroup(g) {
-			c.errorAt(t.Source, summary, "%s is no group for bootstrap tokens; those begin with system:bootstrappers: and go on in lower case.", Quote(g))
+			c.errorAt(t.Source, summary, "%s is not a group for bootstrap tokens; those begin with system:bootstrappers: and continue in lower case.", Quote(g))
 		}
 	}
 	if len(t.Groups) > 0 && !slices.Contains(t.Usages, "authentication") {

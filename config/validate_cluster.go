@@ -228,7 +228,7 @@ func (c checker) addons(addons []*Addon) {
 				continue
 			}
 			path := `addon["` + a.Name + `"].manifest`
-			also := fmt.Sprintf("is also in addon %q. Each would undo the other: take it out of one of them", before)
+			also := fmt.Sprintf("is also in addon %q. Each would overwrite the other: remove it from one of them", before)
 			if before == a.Name {
 				also = "stands twice in its manifest. Take one of the two out"
 			}

@@ -246,7 +246,7 @@ func (c checker) enforcement(v state.Value) {
 	}
 	if slices.Contains(names, "none") {
 		if slices.ContainsFunc(names, func(n string) bool { return n != "none" }) {
-			c.errorf(path, summary, "\"none\" cannot stand beside others, and the kubelet would not start. Write it alone, or take it out.")
+			c.errorf(path, summary, "\"none\" cannot be combined with others, and the kubelet would not start. Write it alone, or remove it.")
 		}
 		return
 	}
@@ -289,7 +289,7 @@ func (c checker) kubeletLists(v state.Value) {
 		c.kubeletTaints(block+"registerWithTaints", taint.Get("key").AsString()+"="+taint.Get("value").AsString()+":"+effect)
 	}
 	if v.Get("runOnce").AsBool() {
-		c.errorf(block+"runOnce", "Invalid value", "The kubelet does not run once any more, and would not start. Remove runOnce.")
+		c.errorf(block+"runOnce", "Invalid value", "The kubelet no longer supports runOnce, and would not start. Remove it.")
 	}
 	if dir := v.Get("podLogsDir").AsString(); dir != "" && (!path.IsAbs(dir) || path.Clean(dir) != dir) {
 		c.errorf(block+"podLogsDir", "Path is not plain", "%s is a path on the hosts: it must begin with a slash, and hold no empty or relative parts.", Quote(dir))
@@ -310,7 +310,7 @@ func (c checker) reserved(block string, v state.Value) {
 		case err != nil:
 			c.errorf(path, "Invalid quantity", "%s is no quantity, as in \"500m\" or \"1Gi\".", Quote(text))
 		case q.Sign() < 0:
-			c.errorf(path, "Invalid quantity", "%s is negative, and the kubelet would not start. Write what is to be kept back.", Quote(text))
+			c.errorf(path, "Invalid quantity", "%s is negative, and the kubelet would not start. Write the amount to reserve.", Quote(text))
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (c checker) kubeProxy(cl *Cluster) {
 		c.warnf(block+".mode", "Deprecated proxy mode", "ipvs is deprecated since Kubernetes 1.35. Use nftables.")
 	}
 	if v.Get("hostnameOverride").AsString() != "" {
-		c.errorf(block+".hostnameOverride", "Field belongs elsewhere", "One configuration serves all nodes, and each is told its own name. Remove hostnameOverride.")
+		c.errorf(block+".hostnameOverride", "Field belongs elsewhere", "One configuration serves all nodes, and each gets its own name. Remove hostnameOverride.")
 	}
 	c.proxyAddresses(block, v)
 	c.proxyCombinations(block, v)

@@ -39,13 +39,13 @@ func (p Policy) approval(out *diag.Diagnostics) {
 	clean := path.Clean(a.File)
 	switch {
 	case a.Approvers < 1:
-		out.Append(diag.Errorf("Invalid approval", "approvers = %d: at least one has to approve.", a.Approvers).At(a.Source))
+		out.Append(diag.Errorf("Invalid approval", "approvers = %d: at least one approval is required.", a.Approvers).At(a.Source))
 	case a.File == "" && a.Approvers > 1:
 		out.Append(diag.Errorf("Invalid approval", "approvers = %d needs a file in which they write down what they approve: on the command line there is one person. Name it with file = \"approvals\".", a.Approvers).At(a.Source))
 	case a.File == "" && len(a.Names) > 0:
 		out.Append(diag.Errorf("Invalid approval", "names are those in a file of approvals, and there is none. Name it with file = \"approvals\".").At(a.Source))
 	case len(a.Names) > 0 && len(a.Names) < a.Approvers:
-		out.Append(diag.Errorf("Invalid approval", "%d have to approve, and names has %d: that can never be.", a.Approvers, len(a.Names)).At(a.Source))
+		out.Append(diag.Errorf("Invalid approval", "%d have to approve, but names has only %d.", a.Approvers, len(a.Names)).At(a.Source))
 	case a.File != "" && (path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../")):
 		out.Append(diag.Errorf("Invalid approval", "file = %s leads out of the configuration folder. The approvals are kept beside the configuration.", Quote(a.File)).At(a.Source))
 	}

@@ -49,7 +49,7 @@ func (c checker) endpointOfNode(cl *Cluster, planes []*Node) {
 	for _, n := range planes {
 		own := func(a string) bool { return state.CanonicalIP(a) == state.CanonicalIP(host) }
 		if own(n.Address) || slices.ContainsFunc(n.AdvertiseAddresses, own) || host == n.Name {
-			c.warnf("control_plane_endpoint", "Endpoint is one node's own address", "%s is the address of %s. When that node is down, nobody reaches the other control planes, and it cannot be removed until the endpoint has moved. Use a balancer, or a name that you can move.", host, n.Target)
+			c.warnf("control_plane_endpoint", "Endpoint is one node's own address", "%s is the address of %s. When that node is down, the other control planes cannot be reached, and it cannot be removed until the endpoint has moved. Use a load balancer, or a name that you can move.", host, n.Target)
 			return
 		}
 	}

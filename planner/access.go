@@ -1,10 +1,6 @@
 package planner
 
-import (
-	"slices"
-
-	"github.com/kubewright/kubewright/state"
-)
+import "github.com/kubewright/kubewright/state"
 
 // KeyMode and KeyOwner are the attributes of a certificate that tell who may read the
 // private key beside it. Those of a key or kubeconfig are called mode and owner.
@@ -29,8 +25,8 @@ func (o SetAccess) Summary() string {
 	return "set mode " + o.Mode + " and owner " + o.Owner + " of " + o.Path
 }
 
-// isAccess tells an attribute of a file with a private key that says who may read it.
-func isAccess(kind state.Kind, path string) bool {
+// IsAccess tells an attribute of a file with a private key that says who may read it.
+func IsAccess(kind state.Kind, path string) bool {
 	switch kind {
 	case state.KindCertificate:
 		return path == KeyMode || path == KeyOwner
@@ -47,7 +43,7 @@ func (c Change) Access() (access, others []AttributeChange) {
 		return nil, c.Attributes
 	}
 	for _, a := range c.Attributes {
-		if isAccess(c.Kind, a.Path) && !a.Before.IsNull() && !a.After.IsNull() {
+		if IsAccess(c.Kind, a.Path) && !a.Before.IsNull() && !a.After.IsNull() {
 			access = append(access, a)
 		} else {
 			others = append(others, a)
@@ -60,17 +56,4 @@ func (c Change) Access() (access, others []AttributeChange) {
 func (c Change) OnlyAccess() bool {
 	access, others := c.Access()
 	return len(access) > 0 && len(others) == 0
-}
-
-// lasts tells an attribute that counts also of a file that matters only while it is made,
-// as far as it was remembered and can be seen: who may read a key, and which certificate
-// of the CA is trusted.
-func lasts(kind state.Kind, path string) bool { return isAccess(kind, path) || path == CASerial }
-
-// onceThere leaves of the differences of an item that matters only while it is made
-// what counts afterwards as well: a renewal that is due, and what lasts.
-func onceThere(kind state.Kind, changes []AttributeChange) []AttributeChange {
-	return slices.DeleteFunc(changes, func(a AttributeChange) bool {
-		return a.Path != RenewalDue && (!lasts(kind, a.Path) || a.Before.IsNull() || a.After.IsNull())
-	})
 }

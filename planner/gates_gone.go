@@ -18,12 +18,11 @@ const GoneGate = "node-gone"
 // GoneAllows is that gate: it refuses the step where the nodes of the API, or etcd's
 // members, as a fresh observation shows them, tell that the node which it removes lives.
 func GoneAllows(step *Step, nodes map[string]state.NodeReport, members []state.EtcdMember) error {
-	life := SignsOfLife(removedNode(step), nodes, removed(step), members)
+	life := SignsOfLife(removedNode(step), nodes, RemovedMember(step), members)
 	if len(life) == 0 {
 		return nil
 	}
-	return fmt.Errorf("refused: %s is taken out as a node whose host is gone for good, and %s. Switch the host off; "+
-		"or plan again without saying that it is gone", step.Target, strings.Join(life, ", and "))
+	return fmt.Errorf("refused: %s is removed as a node whose host is gone for good, but %s. Switch the host off; or plan again without declaring it gone", step.Target, strings.Join(life, ", and "))
 }
 
 // SignsOfLife returns what API and etcd show of a node that is not gone: it has a kubelet
@@ -32,11 +31,11 @@ func GoneAllows(step *Step, nodes map[string]state.NodeReport, members []state.E
 func SignsOfLife(name string, nodes map[string]state.NodeReport, peerURL string, members []state.EtcdMember) []string {
 	var out []string
 	if n, there := nodes[name]; there && !n.Silent {
-		out = append(out, fmt.Sprintf("the kubelet of node %q speaks to the API", name))
+		out = append(out, fmt.Sprintf("the kubelet of node %q reports to the API", name))
 	}
 	for _, m := range members {
 		if peerURL != "" && m.Healthy && slices.Contains(m.PeerURLs, peerURL) {
-			out = append(out, fmt.Sprintf("the member %s of etcd answers", cmp.Or(m.Name, peerURL)))
+			out = append(out, fmt.Sprintf("the etcd member %s answers", cmp.Or(m.Name, peerURL)))
 		}
 	}
 	return out

@@ -3,10 +3,10 @@ package planner
 import "strings"
 
 // DoneNever is how DoneWhen begins for what nobody asks about before it is done.
-const DoneNever = "never: it is done anew each time"
+const DoneNever = "never: it is done again each time"
 
 // whereSo goes behind DoneNever where what is done again has no effect.
-const whereSo = ", and changes nothing where all is so already"
+const whereSo = ", without effect where all is so already"
 
 // DoneWhen returns how it is told to be already done.
 func (WriteFile) DoneWhen() string { return "the file has this content, mode and owner" }
@@ -32,11 +32,11 @@ func (UploadArtifact) DoneWhen() string {
 
 // DoneWhen returns how it is told to be already done.
 func (Preserve) DoneWhen() string {
-	return "something is kept of the path already, or nothing is there"
+	return "the path was preserved already, or does not exist"
 }
 
 // DoneWhen returns how it is told to be already done.
-func (Restore) DoneWhen() string { return "nothing is kept of the path" }
+func (Restore) DoneWhen() string { return "nothing is preserved of the path" }
 
 // DoneWhen returns how it is told to be already done.
 func (o Packages) DoneWhen() string { return packagesDone(o) }
@@ -127,7 +127,7 @@ func (o BundleTrust) DoneWhen() string {
 
 // DoneWhen returns how it is told to be already done.
 func (ImportSecrets) DoneWhen() string {
-	return "each file has the content that the operator gives, and this mode and owner"
+	return "each file has the content that the operator provides, and this mode and owner"
 }
 
 // DoneWhen returns how it is told to be already done.
@@ -183,7 +183,7 @@ func (SetAsideEtcd) DoneWhen() string { return "the folder holds no data of a me
 
 // DoneWhen returns how it is told to be already done.
 func (RestoreEtcd) DoneWhen() string {
-	return "the folder holds data of a member, and the host remembers that it was made of this snapshot"
+	return "the folder holds data of a member, and the host records that it was restored from this snapshot"
 }
 
 // DoneWhen returns how it is told to be already done.
@@ -224,7 +224,7 @@ func (UploadCerts) DoneWhen() string { return DoneNever }
 
 // DoneWhen returns how it is told to be already done.
 func (DeleteToken) DoneWhen() string {
-	return "the token does not exist, or this run has not made it"
+	return "the token does not exist, or this run has not created it"
 }
 
 // DoneWhen returns how it is told to be already done.
@@ -238,7 +238,7 @@ func packagesDone(o Packages) string {
 	apt := o.Manager != "dnf"
 	switch {
 	case o.Remove && apt:
-		return "none of the packages is there, nor what came along with them and nothing else needs"
+		return "none of the packages is installed, nor what was installed for them alone"
 	case o.Remove:
 		return "none of the packages is installed"
 	case apt:
@@ -272,7 +272,7 @@ func unitDone(o Unit) string {
 		return DoneNever
 	}
 	if o.Reload {
-		done += "; the daemon-reload before is done anew each time"
+		done += "; the daemon-reload before is done again each time"
 	}
 	return done
 }
@@ -350,9 +350,9 @@ func cordonDone(o Cordon) string {
 	case !o.Undo && o.For == "":
 		return "the node is unschedulable"
 	case !o.Undo:
-		return "the node is unschedulable, whoever made it so"
+		return "the node is unschedulable, no matter who cordoned it"
 	case o.For != "":
-		return "the node does not remember that it was made unschedulable for this"
+		return "the node does not record that it was cordoned for this"
 	case o.Remember != "":
 		return DoneNever
 	}
@@ -375,13 +375,13 @@ func waitDone(o Wait) string {
 	case WaitHTTP:
 		return "the URL answers 200"
 	case WaitClosed:
-		return "nobody answers at the URL"
+		return "no server answers at the URL"
 	case WaitAPI:
-		return "the API says through this node that it is ready"
+		return "the API reports through this node that it is ready"
 	case WaitPause:
-		return "the node was let in with this version as long ago as the pause lasts, or nobody knows when"
+		return "the node was uncordoned with this version at least one pause ago, or at an unknown time"
 	case WaitServed:
-		return "the certificate in the file is the one that is shown at the URL"
+		return "the certificate in the file is the one that is served at the URL"
 	case WaitRootCA:
 		return "kube-root-ca.crt of every namespace holds the certificates in the file"
 	case WaitEtcdStarted:

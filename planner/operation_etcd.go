@@ -46,7 +46,7 @@ type CompactEtcd struct{}
 func (CompactEtcd) Op() string { return "compact_etcd" }
 
 // Summary returns one line for the progress display.
-func (CompactEtcd) Summary() string { return "compact what etcd keeps of the past" }
+func (CompactEtcd) Summary() string { return "compact old revisions of etcd" }
 
 // DefragmentEtcd has a member of etcd give back the space on its disk that its
 // database does not use, and waits until it answers again. Leadership is moved
@@ -80,7 +80,7 @@ type MoveEtcdLeader struct {
 func (MoveEtcdLeader) Op() string { return "move_etcd_leader" }
 
 // Summary returns one line for the progress display.
-func (o MoveEtcdLeader) Summary() string { return "hand etcd's leadership over from " + o.Name }
+func (o MoveEtcdLeader) Summary() string { return "transfer etcd leadership from " + o.Name }
 
 // DisarmEtcd takes back an alarm of all members. Done when no member has it. It
 // fails when etcd raises it again.

@@ -65,5 +65,5 @@ func decodeOperation(name string, body json.RawMessage) (Operation, error) {
 		}
 		return p.Elem().Interface().(Operation), nil
 	}
-	return nil, fmt.Errorf("cannot read operation %q: this version of kubewright does not know it", name)
+	return nil, fmt.Errorf("cannot read operation %q: this version of kubewright does not support it", name)
 }

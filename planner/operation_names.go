@@ -39,7 +39,7 @@ func (o Preserve) Summary() string { return "keep the present " + o.Path }
 func (Restore) Op() string { return "restore" }
 
 // Summary returns one line for the progress display.
-func (o Restore) Summary() string { return "put back the former " + o.Path }
+func (o Restore) Summary() string { return "restore the previous " + o.Path }
 
 // Op returns the name in JSON.
 func (LoadImage) Op() string { return "load_image" }
@@ -109,7 +109,7 @@ func (RemoveProxyRules) Op() string { return "remove_proxy_rules" }
 
 // Summary returns one line for the progress display.
 func (o RemoveProxyRules) Summary() string {
-	return "remove what kube-proxy left in its mode " + o.Mode
+	return "remove what kube-proxy left in mode " + o.Mode
 }
 
 // Op returns the name in JSON.
@@ -146,7 +146,7 @@ func (o BundleTrust) Summary() string { return "write " + o.To }
 func (ImportSecrets) Op() string { return "import_secrets" }
 
 // Summary returns one line for the progress display.
-func (ImportSecrets) Summary() string { return "bring the operator's certificates and keys" }
+func (ImportSecrets) Summary() string { return "install the operator's certificates and keys" }
 
 // Op returns the name in JSON.
 func (IssueCertificate) Op() string { return "issue_certificate" }
@@ -244,7 +244,7 @@ func (DeleteToken) Summary() string { return "delete the bootstrap token" }
 func (DeleteJoinTokens) Op() string { return "delete_join_tokens" }
 
 // Summary says in one line what is done.
-func (DeleteJoinTokens) Summary() string { return "delete bootstrap tokens for joining that are left" }
+func (DeleteJoinTokens) Summary() string { return "delete leftover bootstrap tokens for joining" }
 
 // Op returns the name in JSON.
 func (Wait) Op() string { return "wait" }
@@ -283,7 +283,7 @@ func swapSummary(o Swap) string {
 
 func markSummary(o Mark) string {
 	if o.Remove {
-		return "take kubewright's marks off the host"
+		return "remove kubewright's marks from the host"
 	}
 	return "mark the host as part of cluster " + o.Marks.Cluster
 }
@@ -300,7 +300,7 @@ func waitSummary(o Wait) string {
 	case WaitHTTP:
 		return "wait for " + o.URL
 	case WaitClosed:
-		return "wait until nobody answers at " + o.URL
+		return "wait until no server answers at " + o.URL
 	case WaitAPI:
 		return "wait for the API"
 	case WaitStaticPod:

@@ -11,13 +11,3 @@ type RestartProcess struct {
 	Process state.Process `json:"process"`
 	Files   []string      `json:"files"`
 }
-
-// restartsProcess reports whether the step ends a process of that name on its node.
-func restartsProcess(step *Step, name string) bool {
-	for _, op := range step.Operations {
-		if r, ok := op.(RestartProcess); ok && r.Process.Name == name {
-			return true
-		}
-	}
-	return false
-}

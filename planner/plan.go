@@ -21,6 +21,17 @@ const (
 	Forget Action = "forget"
 )
 
+// Reasons of a change.
+const (
+	ReasonNew          = "not there yet"
+	ReasonConfigured   = "configuration changed"
+	ReasonDrift        = "changed outside of kubewright"
+	ReasonUnconfigured = "no longer in the configuration"
+	ReasonRequested    = "as requested"
+	ReasonIncomplete   = "an earlier apply did not finish"
+	ReasonDue          = "renewal due"
+)
+
 // Cost is what a change costs of what runs.
 type Cost string
 

@@ -113,16 +113,17 @@ type Progress struct {
 // stops at the first that fails; after an error the caller observes again. The
 // error's text holds no secret. What the step expects is checked right before what
 // is to be overwritten is. Its gates are the caller's before it begins, and are looked
-// at again before it stops what serves: lookAgain.
+// at again before it stops what serves: recheck.
 func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, progress Progress) (map[string]Output, error) {
 	ctx, done := p.Clock.Busy(ctx)
 	defer done()
 	w := &work{Performer: p, step: step, run: run, progress: progress, outputs: map[string]Output{}, checked: map[string]bool{}}
+	w.recheck = &recheck{work: w}
 	for _, g := range groups(step.Operations) {
 		if err := ctx.Err(); err != nil {
 			return w.outputs, err
 		}
-		if err := w.lookAgain(ctx, g); err != nil {
+		if err := w.recheck.before(ctx, g); err != nil {
 			return w.outputs, w.masked(err)
 		}
 		if err := progress.begin(g); err != nil {
@@ -211,8 +212,7 @@ type work struct {
 	// checked has the files that were found to be as expected; from then on the
 	// step's own changes are in them.
 	checked map[string]bool
-	// kept are manifests that the step has removed and not written yet.
-	kept []keptFile
+	recheck *recheck
 	// op is the index of the operation that is under way.
 	op int
 }
@@ -285,31 +285,32 @@ func (w *work) perform(ctx context.Context, g group) error {
 		return w.performHost(ctx, g.operations)
 	case keyClass:
 		defer w.forget(w.own(), g.operations)
-		return w.performKeys(ctx, g.operations)
+		return keyWork{w}.perform(ctx, g.operations)
 	}
+	etcd := etcdWork{w}
 	switch op := g.operations[0].(type) {
 	case planner.AddEtcdMember:
-		return w.addMember(ctx, op)
+		return etcd.addMember(ctx, op)
 	case planner.RenderEtcdManifest:
-		return w.renderManifest(ctx, op)
+		return etcd.renderManifest(ctx, op)
 	case planner.PromoteEtcdMember:
-		return w.promoteMember(ctx, op)
+		return etcd.promoteMember(ctx, op)
 	case planner.RemoveEtcdMember:
-		return w.removeMember(ctx, op)
+		return etcd.removeMember(ctx, op)
 	case planner.SnapshotEtcd:
-		return w.snapshotEtcd(ctx, op)
+		return etcd.snapshot(ctx, op)
 	case planner.CompactEtcd:
-		return w.retryEtcd(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error { return e.Compact(ctx) })
+		return etcd.retry(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error { return e.Compact(ctx) })
 	case planner.DefragmentEtcd:
-		return w.defragment(ctx, op)
+		return etcd.defragment(ctx, op)
 	case planner.MoveEtcdLeader:
-		return w.moveLeader(ctx, op)
+		return etcd.moveLeader(ctx, op)
 	case planner.DisarmEtcd:
-		return w.disarm(ctx, op)
+		return etcd.disarm(ctx, op)
 	case planner.Wait:
-		return w.wait(ctx, op)
+		return waiting{w, op}.poll(ctx)
 	}
-	return w.performAPI(ctx, g.operations[0])
+	return apiWork{w}.perform(ctx, g.operations[0])
 }
 
 // via returns the node through which a step reaches API and etcd.

@@ -14,7 +14,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
+// apiWork is the part of a step that the API is asked to do.
+type apiWork struct{ *work }
+
+func (w apiWork) perform(ctx context.Context, op planner.Operation) error {
 	limit, again := retryTime, passing
 	var do func(context.Context, API) error
 	switch op := op.(type) {
@@ -94,7 +97,7 @@ func deleted(ctx context.Context, a API, ref state.ObjectRef) error {
 // applier applies an object that nobody has changed since the plan was made.
 // The API refuses it when somebody does between the look and the act. Once an
 // attempt may have done something, what is seen may be our own.
-func (w *work) applier(op planner.ApplyObject, object state.Value) func(context.Context, API) error {
+func (w apiWork) applier(op planner.ApplyObject, object state.Value) func(context.Context, API) error {
 	ref := state.ObjectRef{
 		APIVersion: op.Object.Get("apiVersion").AsString(), Kind: op.Object.Get("kind").AsString(),
 		Namespace: op.Object.Get("metadata.namespace").AsString(), Name: op.Object.Get("metadata.name").AsString(),
@@ -119,7 +122,7 @@ func (w *work) applier(op planner.ApplyObject, object state.Value) func(context.
 }
 
 // patcher patches a node of which nobody has changed those parts since the plan was made.
-func (w *work) patcher(op planner.PatchNode) func(context.Context, API) error {
+func (w apiWork) patcher(op planner.PatchNode) func(context.Context, API) error {
 	ref := planner.NodeRef(op.Node)
 	want, expected := w.step.Expect[planner.ObjectExpectation(ref)]
 	expect := func(live state.NodeReport) error { return moved(ref, want, planner.PatchDigest(op, live)) }
@@ -179,7 +182,7 @@ func withVersion(object, live state.Value) state.Value {
 	return state.Map(top)
 }
 
-func (w *work) createToken(ctx context.Context, a API, op planner.CreateToken) error {
+func (w apiWork) createToken(ctx context.Context, a API, op planner.CreateToken) error {
 	secret, err := w.given(ctx, op.Token)
 	if err != nil {
 		return err
@@ -195,7 +198,7 @@ func (w *work) createToken(ctx context.Context, a API, op planner.CreateToken) e
 // CertificateKey is the output of UploadCerts.
 const CertificateKey = "certificate_key"
 
-func (w *work) uploadCerts(ctx context.Context, a API, op planner.UploadCerts) error {
+func (w apiWork) uploadCerts(ctx context.Context, a API, op planner.UploadCerts) error {
 	key, err := w.given(ctx, op.Key)
 	if err != nil {
 		return err
@@ -225,7 +228,7 @@ func (w *work) uploadCerts(ctx context.Context, a API, op planner.UploadCerts) e
 }
 
 // given returns a text of the operator's that a reference stands for; zero for none.
-func (w *work) given(ctx context.Context, s state.Sensitive) (state.Secret, error) {
+func (w apiWork) given(ctx context.Context, s state.Sensitive) (state.Secret, error) {
 	if s.IsZero() {
 		return state.Secret{}, nil
 	}
@@ -235,7 +238,7 @@ func (w *work) given(ctx context.Context, s state.Sensitive) (state.Secret, erro
 
 // object returns what is to be applied, with everything resolved that a plan holds
 // as a reference only.
-func (w *work) object(ctx context.Context, op planner.ApplyObject) (state.Value, error) {
+func (w apiWork) object(ctx context.Context, op planner.ApplyObject) (state.Value, error) {
 	object, err := w.resolved(ctx, op.Object)
 	if err != nil || op.CAFrom == "" {
 		return object, err
@@ -256,7 +259,7 @@ func (w *work) object(ctx context.Context, op planner.ApplyObject) (state.Value,
 }
 
 // resolved replaces sensitive and pending values by what they stand for.
-func (w *work) resolved(ctx context.Context, v state.Value) (state.Value, error) {
+func (w apiWork) resolved(ctx context.Context, v state.Value) (state.Value, error) {
 	switch v.Kind() {
 	case state.KindSensitive:
 		return w.leaf(ctx, v.AsSensitive())
@@ -293,7 +296,7 @@ func (w *work) resolved(ctx context.Context, v state.Value) (state.Value, error)
 }
 
 // leaf returns the leaf of an object that a reference stands for.
-func (w *work) leaf(ctx context.Context, s state.Sensitive) (state.Value, error) {
+func (w apiWork) leaf(ctx context.Context, s state.Sensitive) (state.Value, error) {
 	content, err := w.resolve(ctx, s)
 	if err != nil {
 		return state.Value{}, err
@@ -306,7 +309,7 @@ func (w *work) leaf(ctx context.Context, s state.Sensitive) (state.Value, error)
 }
 
 // patch returns what is to be patched, with what is sensitive put in.
-func (w *work) patch(ctx context.Context, op planner.PatchNode) (planner.PatchNode, error) {
+func (w apiWork) patch(ctx context.Context, op planner.PatchNode) (planner.PatchNode, error) {
 	into := map[string]map[string]string{"labels": maps.Clone(op.Labels), "annotations": maps.Clone(op.Annotations)}
 	for path, s := range op.Sealed {
 		keys := state.SplitPath(path)

@@ -13,9 +13,9 @@ import (
 
 // defragment has one member give back what it does not use, when it does not
 // lead any more, and waits until it answers again.
-func (w *work) defragment(ctx context.Context, op planner.DefragmentEtcd) error {
+func (w etcdWork) defragment(ctx context.Context, op planner.DefragmentEtcd) error {
 	var before state.EtcdMember
-	err := w.retryEtcd(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error {
+	err := w.retry(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -32,7 +32,7 @@ func (w *work) defragment(ctx context.Context, op planner.DefragmentEtcd) error 
 		return err
 	}
 	notYet := fmt.Errorf("etcd member %s does not answer after it was defragmented: %w", op.Name, ErrUnavailable)
-	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), passing, func(ctx context.Context, e Etcd) error {
+	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), passing, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (w *work) defragment(ctx context.Context, op planner.DefragmentEtcd) error 
 
 // moveLeader hands leadership over from a member that is about to stop. Where that fails,
 // it hands over itself as it stops.
-func (w *work) moveLeader(ctx context.Context, op planner.MoveEtcdLeader) error {
+func (w etcdWork) moveLeader(ctx context.Context, op planner.MoveEtcdLeader) error {
 	err := w.ThroughEtcd(ctx, w.via(), func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
@@ -70,7 +70,7 @@ const stays = "leadership stays for now: "
 
 // moveLeadership hands leadership of a member to a healthy voter, where there is one, to
 // the first by these peer URLs if it can. Where that fails etcd elects a new leader.
-func (w *work) moveLeadership(ctx context.Context, e Etcd, members []state.EtcdMember, m state.EtcdMember, preferred ...string) {
+func (w etcdWork) moveLeadership(ctx context.Context, e Etcd, members []state.EtcdMember, m state.EtcdMember, preferred ...string) {
 	heirs := slices.DeleteFunc(votersWithout(members, m.ID), func(o state.EtcdMember) bool { return !o.Healthy })
 	if !m.Leader || len(heirs) == 0 {
 		return
@@ -90,8 +90,8 @@ func (w *work) moveLeadership(ctx context.Context, e Etcd, members []state.EtcdM
 }
 
 // disarm takes an alarm back of all members and looks whether it stays away.
-func (w *work) disarm(ctx context.Context, op planner.DisarmEtcd) error {
-	return w.retryEtcd(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error {
+func (w etcdWork) disarm(ctx context.Context, op planner.DisarmEtcd) error {
+	return w.retry(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -120,7 +121,7 @@ func TestDisarm(t *testing.T) {
 	s := newScene()
 	s.members = three()
 	s.members[0].Alarms, s.members[2].Alarms = []string{"NOSPACE"}, []string{"CORRUPT"}
-	op := planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}
+	op := planner.DisarmEtcd{Alarm: quorum.AlarmNoSpace}
 	if _, err := s.perform(t, providers.Run{}, op); err != nil {
 		t.Error(err)
 	}

@@ -15,7 +15,7 @@ import (
 // drain evicts the pods of a node. A drain that reached its deadline is not begun
 // again, nor is one that was refused for what a pod is; whatever it ended by, the node
 // is left as the operation says.
-func (w *work) drain(ctx context.Context, op planner.Drain) error {
+func (w apiWork) drain(ctx context.Context, op planner.Drain) error {
 	err := w.retry(ctx, max(retryTime, op.Timeout), passing, func(ctx context.Context) error {
 		return w.Through(ctx, w.via(), func(ctx context.Context, a API) error { return a.Drain(ctx, op, w.log) })
 	})

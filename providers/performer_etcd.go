@@ -11,11 +11,16 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
 // memberTime is how long kubeadm goes on asking etcd for a change of membership.
 const memberTime = 2 * time.Minute
+
+// etcdWork is the part of a step that is done to etcd: to its members, and with snapshots
+// of it.
+type etcdWork struct{ *work }
 
 // initialCluster is the output of AddEtcdMember.
 const initialCluster = "initial_cluster"
@@ -29,13 +34,13 @@ func always(err error) bool { return !hopeless(err) }
 // each attempt looks, since it may come minutes after the step's gate. Its output is what
 // the new member starts with, as kubeadm builds it: NAME=PEERURL of every member, and in
 // place of the name of one that has not started its ID.
-func (w *work) addMember(ctx context.Context, op planner.AddEtcdMember) error {
-	return w.retryEtcd(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
+func (w etcdWork) addMember(ctx context.Context, op planner.AddEtcdMember) error {
+	return w.retry(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
 		}
-		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+		if err := quorum.Allows(w.step, op.PeerURL, members); err != nil {
 			return fmt.Errorf("cannot add etcd member %s: %w", op.Name, err)
 		}
 		if err := e.AddLearner(ctx, op.PeerURL); err != nil {
@@ -70,7 +75,7 @@ func initialClusterOf(members []state.EtcdMember, op planner.AddEtcdMember) stri
 	return strings.Join(out, ",")
 }
 
-func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest) error {
+func (w etcdWork) renderManifest(ctx context.Context, op planner.RenderEtcdManifest) error {
 	value, ok := w.outputs[initialCluster]
 	if !ok {
 		return errors.New("internal error: a manifest of etcd before its member was added")
@@ -102,8 +107,8 @@ func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest
 
 // promoteMember makes a learner a voter, which raises what a quorum is: like addMember
 // only while etcd holds one without it.
-func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
-	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context, e Etcd) error {
+func (w etcdWork) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
+	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -117,7 +122,7 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 		case m.Name == "":
 			return fmt.Errorf("cannot promote etcd member %s: it has not started", op.PeerURL)
 		}
-		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+		if err := quorum.Allows(w.step, op.PeerURL, members); err != nil {
 			return fmt.Errorf("cannot promote etcd member %s: %w", m.Name, err)
 		}
 		return e.Promote(ctx, m.ID)
@@ -128,10 +133,10 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 // the others hold quorum: since the step's gate was looked at its API server may have
 // taken minutes to stop, and each attempt comes later still.
 // Leadership is moved away first; where that fails etcd elects a new leader.
-func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
+func (w etcdWork) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
 	refused := errors.New("it is the last voter, and without it there is no cluster")
 	again := func(err error) bool { return always(err) && !errors.Is(err, refused) }
-	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context, e Etcd) error {
+	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -143,7 +148,7 @@ func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) er
 		if !m.Learner && len(votersWithout(members, m.ID)) == 0 {
 			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, refused)
 		}
-		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+		if err := quorum.Allows(w.step, op.PeerURL, members); err != nil {
 			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, err)
 		}
 		w.moveLeadership(ctx, e, members, *m)
@@ -151,10 +156,10 @@ func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) er
 	})
 }
 
-// retryEtcd is retry for something that etcd is asked through the step's node,
+// retry is that of work for something that etcd is asked through the step's node,
 // or through another control plane.
-func (w *work) retryEtcd(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context, Etcd) error) error {
-	return w.retry(ctx, limit, again, func(ctx context.Context) error { return w.ThroughEtcd(ctx, w.via(), do) })
+func (w etcdWork) retry(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context, Etcd) error) error {
+	return w.work.retry(ctx, limit, again, func(ctx context.Context) error { return w.ThroughEtcd(ctx, w.via(), do) })
 }
 
 func memberAt(members []state.EtcdMember, peerURL string) *state.EtcdMember {

@@ -11,11 +11,19 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// lookAgain evaluates the gates of a step once more where a group of its operations
+// recheck evaluates the gates of a step again within the step. It keeps what it needs to put
+// back where they refuse to go on.
+type recheck struct {
+	*work
+	// kept are manifests that the step has removed and not written yet.
+	kept []keptFile
+}
+
+// before evaluates the gates of a step once more where a group of its operations
 // stops etcd or the API server and another came before: that may have waited for
 // minutes, in which another member can have gone. What the step has stopped so far
 // starts again then, as it was.
-func (w *work) lookAgain(ctx context.Context, g group) error {
+func (w *recheck) before(ctx context.Context, g group) error {
 	if w.Gates == nil || g.first == 0 || !w.stops(g) {
 		return nil
 	}
@@ -27,7 +35,7 @@ func (w *work) lookAgain(ctx context.Context, g group) error {
 }
 
 // stops reports whether an operation of the group stops etcd or the API server.
-func (w *work) stops(g group) bool {
+func (w *recheck) stops(g group) bool {
 	for i := range g.operations {
 		if planner.StopsServing(w.step, g.first+i) {
 			return true
@@ -38,7 +46,7 @@ func (w *work) stops(g group) bool {
 
 // keep remembers, in memory, the manifests that a group removes, until the step writes
 // them again: the gates are looked at in between.
-func (w *work) keep(ctx context.Context, host Host, ops []planner.Operation) error {
+func (w *recheck) keep(ctx context.Context, host Host, ops []planner.Operation) error {
 	if w.Gates == nil || len(w.step.Gates) == 0 {
 		return nil
 	}
@@ -70,7 +78,7 @@ type keptFile struct {
 }
 
 // written returns how the step writes a file; nil when it does not.
-func (w *work) written(p string) *planner.WriteFile {
+func (w *recheck) written(p string) *planner.WriteFile {
 	for _, op := range w.step.Operations {
 		if write, ok := op.(planner.WriteFile); ok && write.Path == p {
 			return &write
@@ -80,7 +88,7 @@ func (w *work) written(p string) *planner.WriteFile {
 }
 
 // startAgain puts back what was removed, and says how the node is left.
-func (w *work) startAgain(ctx context.Context) string {
+func (w *recheck) startAgain(ctx context.Context) string {
 	const goesOn = "The same command goes on from there"
 	if len(w.kept) == 0 {
 		return "Nothing is stopped here. " + goesOn

@@ -5,59 +5,58 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
-// lookProcess looks whether a process runs and has read files as they are now.
-func (w *work) lookProcess(ctx context.Context, op planner.Wait) error {
+// process looks whether a process runs and has read files as they are now.
+func (w waiting) process(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {
 		return err
 	}
-	q := state.Query{Processes: []state.Process{op.Process}}
-	for _, f := range op.Files {
+	q := state.Query{Processes: []state.Process{w.want.Process}}
+	for _, f := range w.want.Files {
 		q.Files = append(q.Files, state.FileQuery{Path: f})
 	}
 	report, err := host.Observe(ctx, q)
 	if err != nil {
 		return err
 	}
-	if _, runs := report.Started[op.Process.Name]; !runs {
-		return fmt.Errorf("%s does not run", op.Process.Name)
+	if _, runs := report.Started[w.want.Process.Name]; !runs {
+		return fmt.Errorf("%s does not run", w.want.Process.Name)
 	}
-	for _, f := range op.Files {
-		if report.Outdated(op.Process.Name, f) {
-			return fmt.Errorf("%s still runs as it was before %s was written", op.Process.Name, f)
+	for _, f := range w.want.Files {
+		if report.Outdated(w.want.Process.Name, f) {
+			return fmt.Errorf("%s still runs as it was before %s was written", w.want.Process.Name, f)
 		}
 	}
 	return nil
 }
 
-// lookServed looks whether the certificate in a file is the one that is shown on the wire.
-func (w *work) lookServed(ctx context.Context, op planner.Wait) error {
+// served looks whether the certificate in a file is the one that is shown on the wire.
+func (w waiting) served(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {
 		return err
 	}
-	u, err := url.Parse(op.URL)
+	u, err := url.Parse(w.want.URL)
 	if err != nil {
 		return err
 	}
-	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: op.Name, Read: state.ReadCertificate}}})
+	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: w.want.Name, Read: state.ReadCertificate}}})
 	if err != nil {
 		return err
 	}
-	f := report.Files[op.Name]
+	f := report.Files[w.want.Name]
 	if len(f.Certificates) == 0 {
-		return fmt.Errorf("there is no certificate in %s", op.Name)
+		return fmt.Errorf("there is no certificate in %s", w.want.Name)
 	}
 	served, err := host.ServedCertificate(ctx, u.Host)
 	if err != nil {
 		return err
 	}
 	if want := f.Certificates[0]; served.Serial != want.Serial || served.KeyDigest != want.KeyDigest {
-		return fmt.Errorf("%s shows the certificate with serial %s, and %s has serial %s", op.URL, Sanitize(served.Serial, 64), op.Name, want.Serial)
+		return fmt.Errorf("%s shows the certificate with serial %s, and %s has serial %s", w.want.URL, Sanitize(served.Serial, 64), w.want.Name, want.Serial)
 	}
 	return nil
 }

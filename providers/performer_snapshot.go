@@ -26,15 +26,15 @@ type Snapshot struct {
 	Local bool
 }
 
-// snapshotEtcd fetches a snapshot unless the interrupted plan that this run goes on
+// snapshot fetches a snapshot unless the interrupted plan that this run goes on
 // with has taken one, and that is recent enough. A stream that was cut off is begun
 // again; a disk that takes no more is not tried again.
-func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error {
+func (w etcdWork) snapshot(ctx context.Context, op planner.SnapshotEtcd) error {
 	var s Snapshot
 	hear, end := w.listen()
 	defer end()
 	again := func(err error) bool { return passing(err) && !errors.Is(err, snapshots.ErrDisk) }
-	err := w.retryEtcd(ctx, memberTime, again, func(ctx context.Context, e Etcd) (err error) {
+	err := w.retry(ctx, memberTime, again, func(ctx context.Context, e Etcd) (err error) {
 		s, err = w.snapshotOnce(ctx, e, op, hear)
 		return err
 	})
@@ -84,7 +84,7 @@ func Silent(err error) bool { return passing(err) && !errors.Is(err, ErrUntruste
 
 // snapshotOnce looks whether the interrupted plan has taken a snapshot before it
 // fetches one. An older one is of before other risks.
-func (w *work) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotEtcd, hear func(op int, line string)) (Snapshot, error) {
+func (w etcdWork) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotEtcd, hear func(op int, line string)) (Snapshot, error) {
 	var since time.Time
 	if w.Interrupted != nil && op.MaxAge > 0 {
 		since = w.Interrupted(w.step.ID)

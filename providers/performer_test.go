@@ -364,7 +364,7 @@ func TestWaitClosed(t *testing.T) {
 	}
 	s.probeErr = append(s.probeErr, slices.Repeat([]error{timeout}, 60)...)
 	_, err := s.perform(t, providers.Run{}, closed)
-	if !errors.Is(err, providers.ErrTimeout) || !strings.Contains(err.Error(), "cannot wait until nobody answers at https://a/livez: not so after 1m0s; last seen: ") {
+	if !errors.Is(err, providers.ErrTimeout) || !strings.Contains(err.Error(), "cannot wait until no server answers at https://a/livez: not so after 1m0s; last seen: ") {
 		t.Errorf("got %v", err)
 	}
 	s.probeErr, s.status = nil, slices.Repeat([]int{401}, 100)

@@ -11,23 +11,23 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// lookRootCA looks whether pods of every namespace are given the certificates
+// rootCA looks whether pods of every namespace are given the certificates
 // that are in a file.
-func (w *work) lookRootCA(ctx context.Context, a API, op planner.Wait) error {
+func (w waiting) rootCA(ctx context.Context, a API) error {
 	host, err := w.host(ctx)
 	if err != nil {
 		return err
 	}
-	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: op.Name, Read: state.ReadCertificate}}})
+	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: w.want.Name, Read: state.ReadCertificate}}})
 	if err != nil {
 		return err
 	}
 	var want []string
-	for _, c := range report.Files[op.Name].Certificates {
+	for _, c := range report.Files[w.want.Name].Certificates {
 		want = append(want, c.KeyDigest)
 	}
 	if len(want) == 0 {
-		return fmt.Errorf("there is no certificate in %s", op.Name)
+		return fmt.Errorf("there is no certificate in %s", w.want.Name)
 	}
 	published, err := a.RootCAs(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *work) lookRootCA(ctx context.Context, a API, op planner.Wait) error {
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(published)) {
 		if !slices.Equal(published[namespace], want) {
-			return fmt.Errorf("ConfigMap kube-root-ca.crt of namespace %s does not hold what is in %s", Sanitize(namespace, 64), op.Name)
+			return fmt.Errorf("ConfigMap kube-root-ca.crt of namespace %s does not hold what is in %s", Sanitize(namespace, 64), w.want.Name)
 		}
 	}
 	return nil

@@ -33,21 +33,27 @@ type ObjectReader interface {
 	Object(ctx context.Context, ref state.ObjectRef) (state.Value, error)
 }
 
-// wait polls until the condition holds. When it does not in time the error
+// waiting is the wait for one condition.
+type waiting struct {
+	*work
+	want planner.Wait
+}
+
+// poll waits until the condition holds. When it does not in time the error
 // wraps ErrTimeout and says what was last seen.
-func (w *work) wait(ctx context.Context, op planner.Wait) error {
-	if op.HashRef != "" {
-		hash, err := w.resolve(ctx, state.Sensitive{Ref: op.HashRef})
+func (w waiting) poll(ctx context.Context) error {
+	if w.want.HashRef != "" {
+		hash, err := w.resolve(ctx, state.Sensitive{Ref: w.want.HashRef})
 		if err != nil {
 			return err
 		}
-		op.Hash = string(hash.Reveal())
+		w.want.Hash = string(hash.Reveal())
 	}
-	limit := timeoutOf(op.Timeout, waitTime)
+	limit := timeoutOf(w.want.Timeout, waitTime)
 	began := w.Clock.Now()
 	told := began
 	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
-		seen := w.look(ctx, op)
+		seen := w.look(ctx)
 		if seen == nil {
 			return nil
 		}
@@ -55,11 +61,11 @@ func (w *work) wait(ctx context.Context, op planner.Wait) error {
 			return ctx.Err()
 		}
 		if hopeless(seen) {
-			return fmt.Errorf("cannot %s: %w", op.Summary(), seen)
+			return fmt.Errorf("cannot %s: %w", w.want.Summary(), seen)
 		}
 		now := w.Clock.Now()
 		if now.Add(pause).Sub(began) > limit {
-			return &Error{Kind: ErrTimeout, Do: op.Summary(), Cause: fmt.Errorf("not so after %s; last seen: %w", limit, seen)}
+			return &Error{Kind: ErrTimeout, Do: w.want.Summary(), Cause: fmt.Errorf("not so after %s; last seen: %w", limit, seen)}
 		}
 		if now.Sub(told) >= tellEvery {
 			told = now
@@ -79,22 +85,22 @@ func hopeless(err error) bool {
 }
 
 // look is one attempt: nil when the condition holds, otherwise what was seen.
-func (w *work) look(ctx context.Context, op planner.Wait) error {
+func (w waiting) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
-	switch op.For {
+	switch w.want.For {
 	case planner.WaitHTTP:
-		return w.lookHTTP(ctx, op)
+		return w.http(ctx)
 	case planner.WaitClosed:
-		return w.lookClosed(ctx, op)
+		return w.closed(ctx)
 	case planner.WaitFile:
-		return w.lookFile(ctx, op)
+		return w.file(ctx)
 	case planner.WaitRestarted:
-		return w.lookProcess(ctx, op)
+		return w.process(ctx)
 	case planner.WaitServed:
-		return w.lookServed(ctx, op)
+		return w.served(ctx)
 	case planner.WaitEtcdStarted:
-		return w.lookEtcd(ctx, op)
+		return w.etcdStarted(ctx)
 	case planner.WaitAPI:
 		a, err := w.api(ctx, w.own())
 		if err != nil {
@@ -103,78 +109,78 @@ func (w *work) look(ctx context.Context, op planner.Wait) error {
 		return a.Ready(ctx)
 	}
 	return w.Through(ctx, w.via(), func(ctx context.Context, a API) error {
-		switch op.For {
+		switch w.want.For {
 		case planner.WaitStaticPod:
-			return lookStaticPod(ctx, a, op)
+			return w.staticPod(ctx, a)
 		case planner.WaitRootCA:
-			return w.lookRootCA(ctx, a, op)
+			return w.rootCA(ctx, a)
 		case planner.WaitNodeRegistered, planner.WaitNodeReady:
-			return lookNode(ctx, a, op)
+			return w.node(ctx, a)
 		case planner.WaitPause:
-			return lookPause(ctx, a, op, w.Clock.Now())
+			return w.pause(ctx, a)
 		}
-		return fmt.Errorf("internal error: nobody knows how to wait for %s", op.For)
+		return fmt.Errorf("internal error: nobody knows how to wait for %s", w.want.For)
 	})
 }
 
-func (w *work) lookHTTP(ctx context.Context, op planner.Wait) error {
+func (w waiting) http(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {
 		return err
 	}
-	status, err := host.HTTPStatus(ctx, op.URL, op.CA)
+	status, err := host.HTTPStatus(ctx, w.want.URL, w.want.CA)
 	if err != nil {
 		return err
 	}
 	if status != 200 {
-		return fmt.Errorf("%s answered %d", op.URL, status)
+		return fmt.Errorf("%s answered %d", w.want.URL, status)
 	}
 	return nil
 }
 
-// lookClosed takes for closed only what proves it: that the host says of its own port
+// closed takes for closed only what proves it: that the host says of its own port
 // that nobody listens there. Who cannot be asked, or does not answer, may serve still;
 // and whoever answers does, whatever certificate he shows.
-func (w *work) lookClosed(ctx context.Context, op planner.Wait) error {
+func (w waiting) closed(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {
 		return err
 	}
-	status, err := host.HTTPStatus(ctx, op.URL, "")
+	status, err := host.HTTPStatus(ctx, w.want.URL, "")
 	switch {
 	case errors.Is(err, ErrRefused):
 		return nil
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("%s still answers %d", op.URL, status)
+	return fmt.Errorf("%s still answers %d", w.want.URL, status)
 }
 
-func (w *work) lookFile(ctx context.Context, op planner.Wait) error {
+func (w waiting) file(ctx context.Context) error {
 	host, err := w.host(ctx)
 	if err != nil {
 		return err
 	}
-	q := state.Query{Files: []state.FileQuery{{Path: op.Name}}}
-	for _, f := range op.Files {
+	q := state.Query{Files: []state.FileQuery{{Path: w.want.Name}}}
+	for _, f := range w.want.Files {
 		q.Files = append(q.Files, state.FileQuery{Path: f})
 	}
 	report, err := host.Observe(ctx, q)
 	if err != nil {
 		return err
 	}
-	if !report.Files[op.Name].Exists {
-		return fmt.Errorf("%s is not there", op.Name)
+	if !report.Files[w.want.Name].Exists {
+		return fmt.Errorf("%s is not there", w.want.Name)
 	}
-	for _, f := range op.Files {
-		if report.Files[op.Name].Modified.Before(report.Files[f].Modified) {
-			return fmt.Errorf("%s has not been written since %s was", op.Name, f)
+	for _, f := range w.want.Files {
+		if report.Files[w.want.Name].Modified.Before(report.Files[f].Modified) {
+			return fmt.Errorf("%s has not been written since %s was", w.want.Name, f)
 		}
 	}
 	return nil
 }
 
-func (w *work) lookEtcd(ctx context.Context, op planner.Wait) error {
+func (w waiting) etcdStarted(ctx context.Context) error {
 	var members []state.EtcdMember
 	err := w.ThroughEtcd(ctx, w.via(), func(ctx context.Context, e Etcd) (err error) {
 		members, _, err = e.Members(ctx)
@@ -184,33 +190,33 @@ func (w *work) lookEtcd(ctx context.Context, op planner.Wait) error {
 		return err
 	}
 	for _, m := range members {
-		if m.Name == op.Name {
+		if m.Name == w.want.Name {
 			return nil
 		}
 	}
-	return fmt.Errorf("etcd has %d members, and none that started is called %s", len(members), op.Name)
+	return fmt.Errorf("etcd has %d members, and none that started is called %s", len(members), w.want.Name)
 }
 
-func lookStaticPod(ctx context.Context, a API, op planner.Wait) error {
-	pod, err := staticPod(ctx, a, op.Name)
+func (w waiting) staticPod(ctx context.Context, a API) error {
+	pod, err := mirrorPod(ctx, a, w.want.Name)
 	switch {
 	case err != nil:
 		return err
 	case pod == nil:
-		return fmt.Errorf("pod %s does not exist", op.Name)
-	case op.Hash != "" && !slices.Contains(strings.Fields(op.Hash), pod.Hash):
-		return fmt.Errorf("pod %s still runs another manifest", op.Name)
-	case op.Hash != "" && pod.Stale():
-		return fmt.Errorf("pod %s has not been restarted yet", op.Name)
+		return fmt.Errorf("pod %s does not exist", w.want.Name)
+	case w.want.Hash != "" && !slices.Contains(strings.Fields(w.want.Hash), pod.Hash):
+		return fmt.Errorf("pod %s still runs another manifest", w.want.Name)
+	case w.want.Hash != "" && pod.Stale():
+		return fmt.Errorf("pod %s has not been restarted yet", w.want.Name)
 	case !pod.Running:
-		return fmt.Errorf("pod %s is not running", op.Name)
+		return fmt.Errorf("pod %s is not running", w.want.Name)
 	case !pod.Ready:
-		return fmt.Errorf("pod %s is not ready", op.Name)
+		return fmt.Errorf("pod %s is not ready", w.want.Name)
 	}
 	return nil
 }
 
-func staticPod(ctx context.Context, a API, name string) (*state.StaticPodReport, error) {
+func mirrorPod(ctx context.Context, a API, name string) (*state.StaticPodReport, error) {
 	if r, ok := a.(ObjectReader); ok {
 		return r.StaticPod(ctx, name)
 	}
@@ -224,34 +230,34 @@ func staticPod(ctx context.Context, a API, name string) (*state.StaticPodReport,
 	return nil, nil
 }
 
-func lookNode(ctx context.Context, a API, op planner.Wait) error {
-	n, err := nodeOf(ctx, a, op.Name)
+func (w waiting) node(ctx context.Context, a API) error {
+	n, err := nodeOf(ctx, a, w.want.Name)
 	switch {
 	case err != nil:
 		return err
 	case n == nil:
-		return fmt.Errorf("node %s does not exist", op.Name)
-	case op.For == planner.WaitNodeReady && !n.Ready:
-		return fmt.Errorf("node %s is not ready", op.Name)
-	case op.Version != "" && strings.TrimPrefix(n.KubeletVersion, "v") != op.Version:
-		return fmt.Errorf("the kubelet of node %s reports version %s", op.Name, strings.TrimPrefix(n.KubeletVersion, "v"))
+		return fmt.Errorf("node %s does not exist", w.want.Name)
+	case w.want.For == planner.WaitNodeReady && !n.Ready:
+		return fmt.Errorf("node %s is not ready", w.want.Name)
+	case w.want.Version != "" && strings.TrimPrefix(n.KubeletVersion, "v") != w.want.Version:
+		return fmt.Errorf("the kubelet of node %s reports version %s", w.want.Name, strings.TrimPrefix(n.KubeletVersion, "v"))
 	}
 	return nil
 }
 
-// lookPause tells how long a pause goes on that began when the node was let in.
-func lookPause(ctx context.Context, a API, op planner.Wait, now time.Time) error {
-	n, err := nodeOf(ctx, a, op.Name)
+// pause tells how long a pause goes on that began when the node was let in.
+func (w waiting) pause(ctx context.Context, a API) error {
+	n, err := nodeOf(ctx, a, w.want.Name)
 	if err != nil || n == nil {
 		return err
 	}
 	began, version, _ := strings.Cut(n.Annotations[planner.LetInAnnotation], " ")
 	at, err := time.Parse(time.RFC3339, began)
-	if err != nil || version != op.Version {
+	if err != nil || version != w.want.Version {
 		return nil //nolint:nilerr // it was upgraded by somebody else: there is nothing to wait for
 	}
-	if left := at.Add(op.Pause).Sub(now); left > 0 {
-		return fmt.Errorf("the pause of %s behind node %s ends in %s", op.Pause, op.Name, left.Round(time.Second))
+	if left := at.Add(w.want.Pause).Sub(w.Clock.Now()); left > 0 {
+		return fmt.Errorf("the pause of %s behind node %s ends in %s", w.want.Pause, w.want.Name, left.Round(time.Second))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
@@ -62,7 +63,7 @@ func newTeamAt(t *testing.T, server *httptestserver.Server) *team {
 }
 
 // as is somebody's command, who knows the server's password.
-func (m *team) as(f folder, who string, args ...string) (*cli.Env, func() string) {
+func (m *team) as(f folder, who string, args ...string) (*console.Env, func() string) {
 	env, printed := m.operator(f, who, args...)
 	env.Getenv = func(name string) string {
 		switch name {
@@ -286,7 +287,7 @@ func (m *team) stateNow(f folder, remote bool) []byte {
 // of its moments, and goes on there when it is told to: on a busy machine the thread
 // that has sent the signal runs for a while before it stops.
 func runStopped() {
-	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
+	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
 		resumed := make(chan os.Signal, 1)
 		signal.Notify(resumed, syscall.SIGCONT)
 		if err := kill(syscall.SIGSTOP); err != nil {

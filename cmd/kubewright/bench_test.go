@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/state/growth"
 )
 
@@ -70,7 +71,7 @@ func operatorFolder(b *testing.B, nodes int) string {
 func command(b *testing.B, dir string, code int, args ...string) {
 	b.Helper()
 	var said strings.Builder
-	got := cli.Main(&cli.Env{
+	got := cli.Main(&console.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said, Getenv: func(string) string { return "" },
 		Dir: dir, Size: func() (int, int) { return 0, 0 }, Who: "bench",
 		Now:   func() time.Time { return time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC) },

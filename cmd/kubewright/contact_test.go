@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 )
 
 // rightConfig is a cluster on a host that is a listener on this machine.
@@ -145,7 +146,7 @@ func newKey(t *testing.T) string {
 // runIn runs the command in a folder, as somebody without a home.
 func runIn(dir string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = cli.Main(&cli.Env{
+	code = cli.Main(&console.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Getenv: func(name string) string {
 			if name == "HOME" {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -37,7 +38,7 @@ func (m moment) String() string { return fmt.Sprintf("%d %s", m.nth, m.text) }
 // its moments: before any call that changes state or journal, in the middle of
 // each write to them, and before and after each effect on a host, etcd or API.
 func runCrash() {
-	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
+	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
 		if err := kill(os.Kill); err != nil {
 			panic(err)
 		}
@@ -47,7 +48,7 @@ func runCrash() {
 
 // atMoment has a command of a process of its own do something at the moment that
 // it is told of. Its simulated hosts keep every effect, as real ones do.
-func atMoment(env *cli.Env, then func()) *cli.Env {
+func atMoment(env *console.Env, then func()) *console.Env {
 	nth, text, _ := strings.Cut(os.Getenv(momentAt), " ")
 	left, err := strconv.Atoi(nth)
 	if err != nil {
@@ -63,7 +64,7 @@ func atMoment(env *cli.Env, then func()) *cli.Env {
 }
 
 // passing has a command pass its moments.
-func passing(env *cli.Env, durable bool, m *moments) *cli.Env {
+func passing(env *console.Env, durable bool, m *moments) *console.Env {
 	env.Files = crashFS{statefile.OS(), m}
 	env.OpenWorld = func(path string) (*sim.World, error) {
 		w, err := sim.Open(path)
@@ -379,10 +380,10 @@ func (f folder) kubelets(t *testing.T, version string) {
 var ids atomic.Int64
 
 // env returns an operator's machine in this process, and all that the command printed there.
-func (f folder) env(args ...string) (*cli.Env, func() string) {
+func (f folder) env(args ...string) (*console.Env, func() string) {
 	var out bytes.Buffer
 	printed := &watched{Writer: &out}
-	return &cli.Env{
+	return &console.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: printed, Stderr: printed, Getenv: func(string) string { return "" },
 		Dir: string(f), Size: func() (int, int) { return 0, 0 }, Now: time.Now, Who: operatorName,
 		NewID: func() string { return fmt.Sprintf("%016x%016x", os.Getpid(), ids.Add(1)) },

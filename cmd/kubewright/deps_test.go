@@ -16,7 +16,7 @@ import (
 const module = "github.com/kubewright/kubewright/"
 
 // allowed is the diagram of imports: which packages of this module a package
-// may import. state ← config ← planner ← executor, providers ← cmd. Before
+// may import. state ← config ← planner ← executor, providers ← engine ← cmd. Before
 // changing a row to mend a build, ask whether the code lies in the right place.
 var allowed = map[string][]string{
 	"state":            {"state/cache"},
@@ -45,49 +45,95 @@ var allowed = map[string][]string{
 	"config/hclconfig":               {"state", "config", "config/diag", "config/manifest", "state/safefile"},
 	"planner":                        {"state", "config/diag"},
 	"planner/dag":                    {},
+	"planner/skew":                   {},
+	"planner/diff":                   {"planner", "state"},
+	"planner/quorum":                 {"planner", "state"},
 	"planner/policy":                 {"state", "config", "planner"},
 	"planner/kubeadm":                {"state", "state/cache", "config"},
 	"planner/adopt":                  {"state", "config", "config/diag", "planner/kubeadm"},
 	// Configurations for tests, of this package and of the oracle in cmd/lab.
 	"planner/kubeadm/kubeadmtest": {"state", "config", "planner/kubeadm"},
 	// The planner, lowest first.
-	"planner/topology":         {"config", "planner", "planner/kubeadm", "state"},
-	"planner/provenance":       {"config", "planner", "planner/kubeadm", "planner/topology", "state"},
+	"planner/topology":         {"config", "planner", "planner/kubeadm", "planner/quorum", "planner/skew", "state"},
+	"planner/provenance":       {"config", "planner", "planner/diff", "planner/kubeadm", "planner/topology", "state"},
 	"planner/sensitive":        {"planner", "planner/topology", "state"},
-	"planner/phases/pki":       {"config", "config/diag", "planner", "planner/kubeadm", "planner/provenance", "planner/topology", "state"},
+	"planner/resolve":          {"config", "planner/kubeadm", "planner/provenance", "planner/topology", "state"},
+	"planner/phases/pki":       {"config", "config/diag", "planner", "planner/kubeadm", "planner/provenance", "planner/resolve", "planner/topology", "state"},
 	"planner/phases/host":      {"config", "planner", "planner/kubeadm", "planner/phases/pki", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
-	"planner/phases/staticpod": {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
-	"planner/phases/kubelet":   {"config", "planner", "planner/drain", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/topology", "state"},
-	"planner/phases/objects":   {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/kubelet", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
+	"planner/phases/staticpod": {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/provenance", "planner/quorum", "planner/sensitive", "planner/skew", "planner/topology", "state"},
+	"planner/phases/kubelet":   {"config", "planner", "planner/drain", "planner/kubeadm", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/skew", "planner/topology", "state"},
+	"planner/phases/objects":   {"config", "config/diag", "planner", "planner/diff", "planner/kubeadm", "planner/phases/kubelet", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
 	"planner/drain":            {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/pki", "planner/topology", "state"},
-	"planner/preflight":        {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/topology", "state"},
-	"planner/observe":          {"config", "planner", "planner/kubeadm", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/provenance", "planner/sensitive", "planner/topology", "state"},
-	"planner/etcd":             {"config", "config/diag", "planner", "planner/drain", "planner/kubeadm", "planner/observe", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/topology", "state"},
-	"planner/ownership":        {"config", "config/diag", "planner", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/topology", "state"},
-	"planner/upgrade":          {"config", "config/diag", "planner", "planner/drain", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/sensitive", "planner/topology", "state"},
-	"planner/drift":            {"config", "planner", "planner/observe", "planner/ownership", "planner/phases/kubelet", "planner/phases/pki", "planner/sensitive", "planner/topology", "state"},
-	"planner/rotation":         {"config", "config/diag", "planner", "planner/drift", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/sensitive", "planner/topology", "planner/upgrade", "state"},
-	"planner/reset":            {"config", "planner", "planner/drain", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/kubelet", "planner/phases/pki", "planner/preflight", "planner/rotation", "planner/topology", "state"},
-	"planner/pipeline":         {"config", "config/diag", "planner", "planner/drain", "planner/drift", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/provenance", "planner/reset", "planner/rotation", "planner/sensitive", "planner/topology", "planner/upgrade", "state"},
-	"planner/maintenance":      {"config", "config/diag", "planner", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/pipeline", "planner/topology", "state"},
-	"planner/record":           {"config", "config/diag", "planner", "planner/drift", "planner/maintenance", "planner/observe", "planner/ownership", "planner/phases/host", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/pipeline", "planner/preflight", "planner/rotation", "planner/topology", "planner/upgrade", "state"},
+	"planner/phases":           {"planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/topology", "state"},
+	"planner/preflight":        {"config", "config/diag", "planner", "planner/kubeadm", "planner/phases", "planner/phases/host", "planner/skew", "planner/topology", "state"},
+	"planner/observe":          {"config", "planner", "planner/kubeadm", "planner/phases", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/provenance", "planner/resolve", "planner/sensitive", "planner/topology", "state"},
+	"planner/etcd":             {"config", "config/diag", "planner", "planner/drain", "planner/kubeadm", "planner/observe", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/quorum", "planner/skew", "planner/topology", "state"},
+	"planner/immutable":        {"config", "config/diag", "planner/kubeadm", "planner/phases/pki", "planner/phases/staticpod", "planner/provenance", "planner/topology", "state"},
+	"planner/ownership":        {"config", "config/diag", "planner", "planner/etcd", "planner/observe", "planner/phases/host", "planner/phases/pki", "planner/preflight", "planner/resolve", "planner/topology", "state"},
+	"planner/upgrade":          {"config", "config/diag", "planner", "planner/diff", "planner/drain", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/resolve", "planner/sensitive", "planner/skew", "planner/topology", "state"},
+	"planner/drift":            {"config", "planner", "planner/diff", "planner/observe", "planner/ownership", "planner/phases/kubelet", "planner/phases/pki", "planner/sensitive", "planner/topology", "state"},
+	"planner/rotation":         {"config", "config/diag", "planner", "planner/diff", "planner/drift", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/quorum", "planner/resolve", "planner/sensitive", "planner/topology", "planner/upgrade", "state"},
+	"planner/reset":            {"config", "planner", "planner/drain", "planner/immutable", "planner/observe", "planner/phases/host", "planner/phases/kubelet", "planner/phases/pki", "planner/preflight", "planner/rotation", "planner/topology", "state"},
+	"planner/pipeline":         {"config", "config/diag", "planner", "planner/diff", "planner/drain", "planner/drift", "planner/etcd", "planner/immutable", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/phases", "planner/phases/host", "planner/phases/kubelet", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/preflight", "planner/provenance", "planner/quorum", "planner/reset", "planner/resolve", "planner/rotation", "planner/sensitive", "planner/topology", "planner/upgrade", "state"},
+	"planner/maintenance":      {"config", "config/diag", "planner", "planner/etcd", "planner/kubeadm", "planner/observe", "planner/phases/host", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/quorum", "planner/resolve", "planner/topology", "state"},
+	"planner/record":           {"config", "config/diag", "planner", "planner/drift", "planner/immutable", "planner/maintenance", "planner/observe", "planner/ownership", "planner/phases", "planner/phases/host", "planner/phases/objects", "planner/phases/pki", "planner/phases/staticpod", "planner/pipeline", "planner/resolve", "planner/rotation", "planner/topology", "planner/upgrade", "state"},
 	// An operator for tests, who keeps the keys of CAs.
 	"planner/phases/pki/pkitest":  {"planner/phases/pki"},
 	"planner/executor":            {"state", "planner", "planner/dag"},
 	"planner/planfile":            {"state", "planner", "state/safefile"},
-	"providers":                   {"state", "planner", "providers/snapshots", "state/safefile"},
+	"providers":                   {"state", "planner", "planner/quorum", "providers/snapshots", "state/safefile"},
 	"providers/snapshots":         {"state/safefile"},
 	"providers/budget":            {},
 	"providers/shell":             {"state", "planner", "providers", "providers/budget", "providers/pki"},
 	"providers/ssh":               {"state", "planner", "providers", "providers/shell", "state/safefile"},
 	"providers/local":             {"state", "planner", "providers", "providers/shell"},
-	"providers/sim":               {"state", "state/cache", "state/kubeconfig", "planner", "providers", "state/safefile"},
+	"providers/sim/file":          {"state", "state/kubeconfig"},
+	"providers/sim/staticpod":     {"providers/sim/file", "state"},
+	"providers/sim/store":         {"planner", "providers", "state"},
+	"providers/sim/machine":       {"planner/skew", "planner", "providers", "providers/sim/file", "providers/sim/staticpod", "state", "state/cache"},
+	"providers/sim/etcd":          {"providers/sim/file", "providers/sim/machine", "providers/sim/staticpod", "providers/sim/store", "state"},
+	"providers/sim/apiserver":     {"planner", "providers", "providers/sim/etcd", "providers/sim/file", "providers/sim/machine", "providers/sim/staticpod", "providers/sim/store", "state"},
+	"providers/sim/workload":      {"planner", "providers", "providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/machine", "providers/sim/staticpod", "providers/sim/store", "state"},
+	"providers/sim/kubelet":       {"planner/skew", "planner", "providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/machine", "providers/sim/staticpod", "providers/sim/store", "state"},
+	"providers/sim/operation":     {"planner", "providers", "providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/kubelet", "providers/sim/machine", "providers/sim/staticpod", "state"},
+	"providers/sim/observation":   {"providers/sim/apiserver", "providers/sim/file", "providers/sim/kubelet", "providers/sim/machine", "state"},
+	"providers/sim/edit":          {"providers/sim/apiserver", "providers/sim/etcd", "providers/sim/file", "providers/sim/machine", "providers/sim/observation", "providers/sim/store", "state"},
+	"providers/sim":               {"planner/skew", "planner", "providers", "providers/sim/apiserver", "providers/sim/edit", "providers/sim/etcd", "providers/sim/file", "providers/sim/kubelet", "providers/sim/machine", "providers/sim/observation", "providers/sim/operation", "providers/sim/staticpod", "providers/sim/store", "providers/sim/workload", "state", "state/kubeconfig", "state/safefile"},
 	"providers/kube":              {"state", "state/kubeconfig", "planner", "providers", "providers/budget", "providers/pki"},
 	"providers/etcd":              {"state", "planner", "providers", "providers/budget"},
 	"providers/pki":               {"state", "state/kubeconfig", "planner", "providers"},
 	"providers/bundle":            {"config", "config/artifacts", "state/safefile"},
 	"providers/bundle/bundletest": {"config/artifacts/artifactstest"},
 	"providers/hosttest":          {"state", "planner", "providers"},
+	// What is printed, lowest first. The last one has plans for tests.
+	"cmd/kubewright/internal/view/ui":        {"config/diag", "planner", "state"},
+	"cmd/kubewright/internal/view/diffview":  {"cmd/kubewright/internal/view/ui", "config", "planner", "state"},
+	"cmd/kubewright/internal/view/schedule":  {"cmd/kubewright/internal/view/ui", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/outline":   {"cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "planner/planfile", "planner/policy", "state"},
+	"cmd/kubewright/internal/view/blocks":    {"cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/ui", "planner", "state"},
+	"cmd/kubewright/internal/view/planview":  {"cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "planner/planfile", "planner/policy", "state"},
+	"cmd/kubewright/internal/view/planjson":  {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "planner/planfile", "state"},
+	"cmd/kubewright/internal/view/graph":     {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/export":    {"cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "state"},
+	"cmd/kubewright/internal/view/rationale": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/progress":  {"cmd/kubewright/internal/view/ui", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/runreport": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "planner", "planner/executor", "providers", "state"},
+	"cmd/kubewright/internal/view/jsonlines": {"cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "state"},
+	"cmd/kubewright/internal/view/stateview": {"cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/ui", "state"},
+	"cmd/kubewright/internal/view/listing":   {"cmd/kubewright/internal/view/ui", "config/hclconfig", "planner", "planner/phases/pki", "planner/quorum", "state"},
+	"cmd/kubewright/internal/view/viewtest":  {"cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "config/diag", "planner", "planner/executor", "providers", "state"},
+	// What commands and tests use alike, and the commands.
+	"engine":                            {"config", "engine/hosts", "planner", "planner/drain", "planner/etcd", "planner/executor", "planner/immutable", "planner/maintenance", "planner/ownership", "planner/phases/objects", "planner/phases/staticpod", "planner/pipeline", "planner/quorum", "planner/record", "planner/topology", "providers", "state", "state/backend", "state/statefile"},
+	"engine/hosts":                      {"config", "planner/etcd", "planner/immutable", "planner/kubeadm", "planner/observe", "planner/ownership", "planner/pipeline", "planner/rotation", "planner/topology", "planner/upgrade", "providers", "providers/budget", "providers/etcd", "providers/kube", "providers/local", "providers/pki", "providers/shell", "providers/sim", "providers/ssh", "state"},
+	"cmd/kubewright/internal/access":    {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/workspace", "config", "config/diag", "planner", "planner/phases/pki", "providers", "providers/pki", "state", "state/kubeconfig", "state/safefile"},
+	"cmd/kubewright/internal/adoption":  {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/adopt", "planner/pipeline", "planner/record", "providers", "state", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/apply":     {"cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config/diag", "engine", "planner", "planner/drift", "planner/executor", "planner/ownership", "planner/phases/objects", "planner/planfile", "planner/policy", "planner/record", "planner/topology", "state", "state/backend", "state/statefile"},
+	"cmd/kubewright/internal/cli":       {"cmd/kubewright/internal/access", "cmd/kubewright/internal/adoption", "cmd/kubewright/internal/apply", "cmd/kubewright/internal/console", "cmd/kubewright/internal/session", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/listing", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/artifacts", "config/diag", "config/hclconfig", "engine", "engine/hosts", "planner", "planner/etcd", "planner/kubeadm", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/record", "planner/rotation", "planner/skew", "planner/topology", "providers", "providers/bundle", "providers/sim", "providers/snapshots", "state", "state/backend", "state/encryption", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/console":   {"cmd/kubewright/internal/coredump", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/ui", "config", "config/diag", "engine", "planner", "planner/etcd", "planner/executor", "planner/pipeline", "providers", "providers/sim", "state", "state/backend", "state/statefile"},
+	"cmd/kubewright/internal/coredump":  {},
+	"cmd/kubewright/internal/logged":    {"cmd/kubewright/internal/view/ui", "planner", "planner/executor", "providers", "state", "state/backend"},
+	"cmd/kubewright/internal/session":   {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/progress", "cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/workspace", "config", "config/diag", "config/hclconfig", "engine/hosts", "planner", "planner/executor", "planner/maintenance", "planner/ownership", "planner/pipeline", "planner/planfile", "planner/policy", "planner/record", "planner/rotation", "planner/topology", "providers", "state", "state/safefile", "state/statefile"},
+	"cmd/kubewright/internal/workspace": {"cmd/kubewright/internal/console", "cmd/kubewright/internal/logged", "cmd/kubewright/internal/view/jsonlines", "cmd/kubewright/internal/view/ui", "config", "config/artifacts", "config/diag", "config/hclconfig", "planner/kubeadm", "planner/pipeline", "planner/planfile", "state", "state/backend", "state/backend/http", "state/backend/kubernetes", "state/backend/pg", "state/backend/s3", "state/encryption", "state/safefile", "state/statefile"},
 }
 
 // forbidden are imports from outside that stop at one place.
@@ -111,8 +157,9 @@ var forbidden = []struct {
 
 // pure packages have no clock, randomness, files, network or goroutines.
 var pure = []string{
-	"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/kubeadm", "planner/adopt",
-	"planner/topology", "planner/provenance", "planner/sensitive", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/preflight", "planner/observe", "planner/etcd", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/pipeline", "planner/maintenance", "planner/record",
+	"state", "config", "config/manifest", "planner", "planner/dag", "planner/skew", "planner/diff", "planner/quorum", "planner/policy", "planner/kubeadm", "planner/adopt",
+	"planner/topology", "planner/provenance", "planner/sensitive", "planner/resolve", "planner/phases/pki", "planner/phases/host", "planner/phases/staticpod", "planner/phases/kubelet", "planner/phases/objects", "planner/drain", "planner/phases", "planner/preflight", "planner/observe", "planner/etcd", "planner/immutable", "planner/ownership", "planner/upgrade", "planner/drift", "planner/rotation", "planner/reset", "planner/pipeline", "planner/maintenance", "planner/record",
+	"cmd/kubewright/internal/view/ui", "cmd/kubewright/internal/view/diffview", "cmd/kubewright/internal/view/schedule", "cmd/kubewright/internal/view/outline", "cmd/kubewright/internal/view/blocks", "cmd/kubewright/internal/view/planview", "cmd/kubewright/internal/view/planjson", "cmd/kubewright/internal/view/graph", "cmd/kubewright/internal/view/export", "cmd/kubewright/internal/view/rationale", "cmd/kubewright/internal/view/runreport", "cmd/kubewright/internal/view/stateview", "cmd/kubewright/internal/view/listing",
 }
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
@@ -176,54 +223,73 @@ func TestImportsFollowTheDiagram(t *testing.T) {
 	}
 }
 
-// TestArchitecturePage holds the picture of the planner in docs/architecture.md: each row
-// has the packages that import nothing but rows below it.
+// TestArchitecturePage holds the pictures of the planner and of the output in
+// docs/architecture.md: each row has the packages that import nothing but rows below it.
 func TestArchitecturePage(t *testing.T) {
 	t.Parallel()
+	const page = "../../docs/architecture.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output []string
+	for pkg := range allowed {
+		if !strings.HasSuffix(pkg, "test") {
+			output = append(output, pkg)
+		}
+	}
+	want := withPicture(t, string(text), "layers", picture("planner", pure))
+	want = withPicture(t, want, "output layers", picture("cmd/kubewright/internal/view", output))
+	if want != string(text) {
+		if os.Getenv("UPDATE") == "" {
+			t.Fatal("a picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
+		}
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// picture returns the rows of the packages at and below a folder.
+func picture(folder string, list []string) string {
 	rows := map[int][]string{}
 	var row func(pkg string) int
 	row = func(pkg string) int {
 		n := 0
 		for _, imp := range allowed[pkg] {
-			if strings.HasPrefix(imp, "planner") {
+			if strings.HasPrefix(imp, folder) {
 				n = max(n, row(imp)+1)
 			}
 		}
 		return n
 	}
 	top := 0
-	for _, pkg := range pure {
-		if strings.HasPrefix(pkg, "planner") {
+	for _, pkg := range list {
+		if strings.HasPrefix(pkg, folder) {
 			n := row(pkg)
-			rows[n] = append(rows[n], strings.TrimPrefix(pkg, "planner/"))
+			rows[n] = append(rows[n], strings.TrimPrefix(pkg, folder+"/"))
 			top = max(top, n)
 		}
 	}
 	var b strings.Builder
-	b.WriteString("<!-- layers -->\n```\n")
+	b.WriteString("```\n")
 	for n := top; n >= 0; n-- {
 		slices.Sort(rows[n])
 		b.WriteString(strings.Join(rows[n], "   ") + "\n")
 	}
 	b.WriteString("```\n")
-	const page = "../../docs/architecture.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(text), "<!-- layers -->\n")
-	_, after, found := strings.Cut(rest, "<!-- /layers -->")
+	return b.String()
+}
+
+// withPicture puts a picture between its marks in a page.
+func withPicture(t *testing.T, page, mark, picture string) string {
+	t.Helper()
+	before, rest, _ := strings.Cut(page, "<!-- "+mark+" -->\n")
+	_, after, found := strings.Cut(rest, "<!-- /"+mark+" -->")
 	if !found {
-		t.Fatal("docs/architecture.md has no picture")
+		t.Fatalf("docs/architecture.md has no picture of the %s", mark)
 	}
-	if want := before + b.String() + "<!-- /layers -->" + after; want != string(text) {
-		if os.Getenv("UPDATE") == "" {
-			t.Fatal("the picture in docs/architecture.md is not that of the table: UPDATE=1 go test ./cmd/kubewright -run ArchitecturePage")
-		}
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return before + "<!-- " + mark + " -->\n" + picture + "<!-- /" + mark + " -->" + after
 }
 
 // packages lists the imports of every package's ordinary files.

@@ -18,14 +18,16 @@ import (
 // finding, an error, a note of a plan or the description of an operation.
 var detailed = map[string]int{
 	"config": 450, "config/artifacts": 30, "config/hclconfig": 180, "config/manifest": 4,
-	"planner": 50, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/topology": 5, "planner/phases/pki": 95,
-	"planner/phases/host": 10, "planner/phases/staticpod": 55, "planner/phases/kubelet": 12, "planner/phases/objects": 50, "planner/drain": 40,
-	"planner/preflight": 150, "planner/observe": 3, "planner/etcd": 115, "planner/ownership": 260, "planner/upgrade": 72, "planner/rotation": 125,
+	"planner": 50, "planner/quorum": 23, "planner/skew": 12, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/topology": 5, "planner/phases/pki": 95,
+	"planner/phases/host": 10, "planner/phases/staticpod": 55, "planner/phases/kubelet": 12, "planner/phases/objects": 50, "planner/drain": 38,
+	"planner/preflight": 150, "planner/observe": 3, "planner/etcd": 115, "planner/immutable": 9, "planner/ownership": 230, "planner/upgrade": 70, "planner/rotation": 125,
 	"planner/reset": 8, "planner/pipeline": 75, "planner/maintenance": 70, "planner/record": 36, "planner/kubeadm": 12, "planner/planfile": 6,
 	"planner/policy": 4,
-	"providers":      60, "providers/bundle": 5, "providers/etcd": 18, "providers/kube": 18, "providers/local": 1, "providers/pki": 18, "providers/sim": 50, "providers/snapshots": 8,
+	"providers":      60, "providers/bundle": 5, "providers/etcd": 18, "providers/kube": 18, "providers/local": 1, "providers/pki": 18, "providers/sim": 8, "providers/sim/edit": 36, "providers/snapshots": 8,
 	"state": 8, "state/backend": 10, "state/statefile": 60,
-	"cmd/kubewright/internal/view": 200,
+	"cmd/kubewright/internal/view/ui": 10, "cmd/kubewright/internal/view/diffview": 1, "cmd/kubewright/internal/view/schedule": 3, "cmd/kubewright/internal/view/outline": 35, "cmd/kubewright/internal/view/blocks": 2,
+	"cmd/kubewright/internal/view/planview": 70, "cmd/kubewright/internal/view/graph": 5, "cmd/kubewright/internal/view/export": 16, "cmd/kubewright/internal/view/rationale": 17, "cmd/kubewright/internal/view/progress": 1,
+	"cmd/kubewright/internal/view/runreport": 24, "cmd/kubewright/internal/view/jsonlines": 5, "cmd/kubewright/internal/view/stateview": 18, "cmd/kubewright/internal/view/listing": 17,
 }
 
 // unshown are sentences that no test shows, by words of theirs, and why none can. One
@@ -41,6 +43,7 @@ var unshown = map[string]string{
 	"exclude=kubelet kubeadm kubectl":   "the repository's file of dnf, which a host's test reads",
 	"settings of your own go into":      "a remark in containerd's configuration",
 	"kubernetes forwards packets":       "a remark in a file of sysctls",
+	"uncordons the node, where":         "what a run leaves that is stopped between two effects, which crash tests go through and do not read",
 	"no controller manager has renewed": "half a minute without a controller manager, which no test waits for",
 }
 
@@ -60,11 +63,11 @@ var pages = []string{
 
 // othersWords are files of simulated hosts in which a kubelet, an API server, etcd or a
 // package manager speaks, in the words of the real one: it is those that are compared
-// with what they say on real hosts, and nobody's findings. What is said of the simulation
-// itself, how it is edited and kept, stands in the others.
+// with what they say on real hosts, and nobody's findings. The packages below
+// providers/sim are such words alone, but for that of its edits. What is said of the
+// simulation itself, how it is edited and kept, stands in the others.
 var othersWords = []string{
-	"access", "api", "artifact", "cluster", "components", "drain", "etcd", "faults", "http", "issuer", "kubelet", "lease", "manifest", "observe",
-	"packages", "perform", "printed", "profile", "restore", "satokens", "skew", "snapshot", "trust",
+	"access", "api", "apply", "audit", "edit/foreign", "etcd", "faults", "host", "issuer", "kubeconfig", "lease", "pods", "snapshot",
 }
 
 // TestEverySentenceIsShownByATest holds that not only the summary of what a user is

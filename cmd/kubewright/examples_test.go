@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -143,7 +144,7 @@ func (x *example) run(want int, args ...string) string {
 	x.t.Helper()
 	var out bytes.Buffer
 	w := &watched{Writer: &out}
-	code := cli.Main(&cli.Env{
+	code := cli.Main(&console.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: w, Stderr: w,
 		Getenv: func(string) string { return "" }, Environ: x.environ, Dir: x.dir,
 		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return simulated },

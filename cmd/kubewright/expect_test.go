@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -165,8 +166,8 @@ func TestGoneComesBack(t *testing.T) {
 	}, "apply", "-detailed-exitcode", flag)
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
-		`node.cp["cp3"]/reset: failed`, `refused: node.cp["cp3"] is taken out as a node whose host is gone for good, and the kubelet of node "host-10-0-0-13" speaks to the API, ` +
-			`and the member host-10-0-0-13 of etcd answers. Switch the host off; or plan again without saying that it is gone`,
+		`node.cp["cp3"]/reset: failed`, `refused: node.cp["cp3"] is removed as a node whose host is gone for good, but the kubelet of node "host-10-0-0-13" reports to the API, ` +
+			`and the etcd member host-10-0-0-13 answers. Switch the host off; or plan again without declaring it gone`,
 	} {
 		if code != 4 || !strings.Contains(words, want) {
 			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
@@ -188,8 +189,8 @@ func TestWorkerDiesMeanwhile(t *testing.T) {
 	code, out := f.runAndMeanwhile(t, func(w *sim.World) error { return sim.Edit(w, "10.0.0.22", "power off") }, "apply", "-detailed-exitcode")
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
-		`node.worker["w1"]/drain: failed`, `refused: max_unavailable = "1" lets 1 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w2. ` +
-			`Bring back what is not Ready (kubectl describe node), take it out of the configuration, or raise max_unavailable`,
+		`node.worker["w1"]/drain: failed`, `refused: max_unavailable = "1" allows 1 of the workers to be unavailable at once, and there are already, not Ready or drained for the upgrade: w2. ` +
+			`Bring back what is not Ready (kubectl describe node), remove it from the configuration, or raise max_unavailable`,
 	} {
 		if code != 4 || !strings.Contains(words, want) {
 			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
@@ -220,13 +221,13 @@ func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, 
 }
 
 // answersYes has a command ask, and be told yes after something has happened.
-func answersYes(env *cli.Env, after func()) {
+func answersYes(env *console.Env, after func()) {
 	env.Stdin, env.Interactive = strings.NewReader("yes\n"), true
 	once(env, "Enter a value:", after)
 }
 
 // once does something when a command has printed a text.
-func once(env *cli.Env, text string, then func()) {
+func once(env *console.Env, text string, then func()) {
 	out := env.Stdout.(*watched)
 	out.at, out.then = text, then
 }
@@ -246,7 +247,7 @@ func TestNotSeenAgain(t *testing.T) {
 	code, out := cli.Main(env), printed()
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
-		"Warning: Looking again was refused", "Every step was done and the state was written", "Host could not be looked at", "10.0.0.21",
+		"Warning: Looking again was refused", "Every step was done and the state was written", "Host could not be observed", "10.0.0.21",
 		"run kubewright plan to see whether anything is left to do", "Apply complete!",
 	} {
 		if code != 0 || !strings.Contains(words, want) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -31,7 +32,7 @@ func newShared(t *testing.T) *shared {
 }
 
 // operator is somebody's command over the shared hosts.
-func (s *shared) operator(f folder, who string, args ...string) (*cli.Env, func() string) {
+func (s *shared) operator(f folder, who string, args ...string) (*console.Env, func() string) {
 	env, printed := f.env(args...)
 	env.Who = who
 	env.OpenWorld = func(string) (*sim.World, error) { return s.world, nil }
@@ -161,7 +162,7 @@ func TestFoundedAtOnce(t *testing.T) {
 
 // pausing is a command that holds still once it has printed a text, until it is ended.
 type pausing struct {
-	env         *cli.Env
+	env         *console.Env
 	said        func() string
 	begun, over chan struct{}
 	ended       chan int
@@ -231,7 +232,7 @@ func TestTwoAdopters(t *testing.T) {
 	if out := strings.Join(strings.Fields(printed()), " "); code != 1 || !strings.Contains(out, "Cluster is being changed by another run") || !strings.Contains(out, "ada@laptop has been changing it since") {
 		t.Errorf("exit code %d\n%s", code, printed())
 	}
-	s.want(grace, "grace@desk", 1, "belong to a state of kubewright already", "apply", "-auto-approve")
+	s.want(grace, "grace@desk", 1, "already belong to a state of kubewright", "apply", "-auto-approve")
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 

@@ -31,12 +31,12 @@ var openers = map[string][]string{
 
 // direct are the places that may open files themselves, and why.
 var direct = map[string]string{
-	"state/safefile":                     "is what all others use",
-	"state/statefile/fsys.go":            "opens a folder to sync it",
-	"config/hclconfig/load.go":           "opens the configuration folder, whose files are read through it",
-	"providers/performer_artifacts.go":   "opens the folder of artifacts, whose files are read through it",
-	"cmd/kubewright/internal/cli/fmt.go": "lists a folder, and opens none of its files",
-	"cmd/kubewright/internal/cli/ask.go": "opens the terminal",
+	"state/safefile":                         "is what all others use",
+	"state/statefile/fsys.go":                "opens a folder to sync it",
+	"config/hclconfig/load.go":               "opens the configuration folder, whose files are read through it",
+	"providers/performer_artifacts.go":       "opens the folder of artifacts, whose files are read through it",
+	"cmd/kubewright/internal/cli/fmt.go":     "lists a folder, and opens none of its files",
+	"cmd/kubewright/internal/console/ask.go": "opens the terminal",
 }
 
 // TestFilesAreOpenedSafely: package safefile alone opens files of the operator's. Folders

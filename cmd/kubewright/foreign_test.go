@@ -51,13 +51,13 @@ var badMarks = []badMark{
 	{"format", "mark format=4711", "Host was marked by a newer version", false},
 	{"node", `mark node=node.worker["w2"]`, "Host is another node", false},
 	{"control plane's node", `mark node=node.cp`, "Host is another node", false},
-	{"garbage", "mark unreadable=/var/lib/kubewright/token: 4711", "Host's mark cannot be read", false},
+	{"garbage", "mark unreadable=/var/lib/kubewright/token: 4711", "Host mark cannot be read", false},
 	{"deleted", "foreign", "Host belongs to another cluster", false},
-	{"the highest token", "mark token=9223372036854775807", "Run token does not count", true},
-	{"a token beyond that", "mark token=4711471147114711471147114711", "Run token does not count", true},
-	{"a token before that", "mark token=9223372036854775806", "Run token does not count", true},
-	{"a token beyond the window", "mark token=1471147", "Run token does not count", true},
-	{"a token below zero", "mark token=-9223372036854775808", "Run token does not count", true},
+	{"the highest token", "mark token=9223372036854775807", "Run token is invalid", true},
+	{"a token beyond that", "mark token=4711471147114711471147114711", "Run token is invalid", true},
+	{"a token before that", "mark token=9223372036854775806", "Run token is invalid", true},
+	{"a token beyond the window", "mark token=1471147", "Run token is invalid", true},
+	{"a token below zero", "mark token=-9223372036854775808", "Run token is invalid", true},
 }
 
 // TestForeignWorker: a worker whose marks are bad, in whatever way, keeps the others from
@@ -84,7 +84,7 @@ func TestForeignWorker(t *testing.T) {
 				}
 				if refused := !bad.planned && given == nil; refused {
 					words := strings.Join(strings.Fields(out), " ")
-					if code != 1 || !strings.Contains(words, `To go on without this host: -exclude='`+w1+`', or -allow-unreachable.`) {
+					if code != 1 || !strings.Contains(words, `To continue without this host: -exclude='`+w1+`', or -allow-unreachable.`) {
 						t.Errorf("exit code %d:\n%s", code, out)
 					}
 				} else if code != 0 || !strings.Contains(out, "Apply complete!") {
@@ -117,7 +117,7 @@ func TestForeignControlPlane(t *testing.T) {
 		f.outside(t, "10.0.0.11", bad.edit)
 		for _, flags := range [][]string{nil, {"-exclude=node.cp"}, {`-target=node.worker["w2"]`}, {"-allow-unreachable"}} {
 			code, out := f.run(append([]string{"plan"}, flags...)...)
-			if code != 1 || !strings.Contains(out, "Error: "+bad.title) || strings.Contains(out, "To go on without this host") {
+			if code != 1 || !strings.Contains(out, "Error: "+bad.title) || strings.Contains(out, "To continue without this host") {
 				t.Errorf("%s, %v: exit code %d:\n%s", bad.name, flags, code, out)
 			}
 		}

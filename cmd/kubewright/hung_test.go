@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -35,7 +36,7 @@ func (hungFS) ReadFile(string) ([]byte, error) {
 // runHung is the command in a process that hangs, at one of its moments or when it reads
 // the state, and says when an interrupt has taken effect.
 func runHung() {
-	env := cli.System(os.Args[1:])
+	env := console.System(os.Args[1:])
 	if os.Getenv(momentAt) != "" {
 		env = atMoment(env, hang)
 	} else {

@@ -15,6 +15,7 @@ import (
 	xssh "golang.org/x/crypto/ssh"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 )
 
@@ -78,7 +79,7 @@ func (s *stations) known(t *testing.T, file string, servers ...*sshtest.Server) 
 func (s *stations) runs(t *testing.T, args string) string {
 	t.Helper()
 	var out bytes.Buffer
-	env := &cli.Env{
+	env := &console.Env{
 		Args: strings.Fields(s.filled(args)), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: s.dir,
 		Getenv: func(string) string { return "" }, Size: func() (int, int) { return 0, 0 }, Now: time.Now,
 		NewID: func() string { return strings.Repeat("0", 32) }, Who: operatorName, Interrupts: make(chan os.Signal),

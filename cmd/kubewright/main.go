@@ -8,6 +8,7 @@ import (
 	_ "time/tzdata" // freezes name time zones, and a container may have none
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 )
 
-func main() { os.Exit(cli.Main(cli.System(os.Args[1:]))) }
+func main() { os.Exit(cli.Main(console.System(os.Args[1:]))) }

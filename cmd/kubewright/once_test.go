@@ -66,7 +66,7 @@ func TestNothingCallsKubeadm(t *testing.T) {
 		}
 	}
 	names := []string{"kubeadm-certs", "Proxy for managing TTL for the kubeadm-certs secret"} // of Secrets
-	for _, pkg := range []string{"planner", "planner/executor", "providers", "providers/shell", "providers/ssh", "providers/local", "providers/kube", "providers/etcd", "providers/pki"} {
+	for _, pkg := range []string{"planner", "planner/diff", "planner/quorum", "planner/skew", "planner/executor", "providers", "providers/shell", "providers/ssh", "providers/local", "providers/kube", "providers/etcd", "providers/pki"} {
 		for _, text := range stringsOf(t, pkg) {
 			if strings.Contains(text, "kubeadm") && !slices.Contains(names, text) {
 				t.Errorf("package %s has %q", pkg, text)

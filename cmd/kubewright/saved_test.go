@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/providers/ssh/sshtest"
@@ -36,7 +37,7 @@ func TestPlanOfAnotherVersion(t *testing.T) {
 	}
 	before, world := stateOf(t, f), listing(t, f)
 	code, out := f.run("apply", "plan.kwplan")
-	want := "Error: Saved plan is stale It was made by kubewright 0.0.9, and this is " + cli.Version + ". Nothing was changed. Plan again, and have that plan reviewed."
+	want := "Error: Saved plan is stale It was made by kubewright 0.0.9, and this is " + console.Version + ". Nothing was changed. Plan again, and have that plan reviewed."
 	if words := strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(out)), " "); code != 1 || words != want {
 		t.Errorf("exit code %d, and it is said\n%s", code, out)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// planSchema is the documented schema of a plan. That it is one is for the tests of view,
+// planSchema is the documented schema of a plan. That it is one is for the tests of planjson,
 // which read it with a package that knows the schema of schemas: it compiles that at each
 // start, and hundreds of processes start from this program of tests.
 var planSchema = sync.OnceValues(func() (*jsonschema.Resolved, error) {

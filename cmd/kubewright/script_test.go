@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){
-		"kubewright-process": func() { os.Exit(cli.Main(cli.System(os.Args[1:]))) },
+		"kubewright-process": func() { os.Exit(cli.Main(console.System(os.Args[1:]))) },
 		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-unread": runUnread, "kubewright-stopped": runStopped, "kubewright-held": runHeld, "kubewright-hung": runHung,
 		// What the pages pipe through jq is tried wherever Go is.
 		"jq": func() { os.Exit(jq.Run()) },
@@ -164,7 +165,7 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		stdout.at, stdout.then = at[0], func() { clock.Store(&later) }
 	}
-	env := &cli.Env{
+	env := &console.Env{
 		Args: args, Stdin: strings.NewReader(o.stdin), Stdout: stdout, Stderr: &watched{Writer: ts.Stderr()},
 		Getenv: ts.Getenv, Dir: ts.MkAbs("."),
 		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return *clock.Load() },
@@ -360,7 +361,7 @@ func (o *operator) release() {
 // runKilled is the command in a process that ends without a word, as by kill
 // -9 or a loss of power, once it has printed the text in KILLED_AT.
 func runKilled() {
-	env := cli.System(os.Args[1:])
+	env := console.System(os.Args[1:])
 	env.OpenWorld = func(path string) (*sim.World, error) {
 		w, err := sim.Open(path)
 		if err == nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/planner/phases/pki/pkitest"
 	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -207,7 +208,7 @@ func (v *vault) hide(value string) { v.secrets.Hide("a secret", value) }
 func (v *vault) run(code int, args ...string) string {
 	v.Helper()
 	var stdout, stderr bytes.Buffer
-	env := &cli.Env{
+	env := &console.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &watched{Writer: &stdout}, Stderr: &watched{Writer: &stderr},
 		Getenv: v.getenv, Dir: v.dir, Size: func() (int, int) { return 0, 0 },
 		Now:   func() time.Time { return time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC) },

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -25,7 +26,7 @@ import (
 // runSignal is the command in a process that sends itself real signals at one
 // of its moments, and goes on when the command has said that it heard them.
 func runSignal() {
-	env := cli.System(os.Args[1:])
+	env := console.System(os.Args[1:])
 	env.AbortGrace = time.Hour // it ends by itself, on a busy machine as well
 	heard := &spoken{Writer: os.Stdout}
 	heard.changed = sync.NewCond(&heard.mu)
@@ -105,7 +106,7 @@ func TestSignals(t *testing.T) {
 // runUnread is the command in a process that at one of its moments says so on
 // stderr, and goes on when it has got a line.
 func runUnread() {
-	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
+	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
 		os.Stderr.WriteString("now\n")
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	})))
@@ -259,7 +260,7 @@ func TestTerminated(t *testing.T) {
 // other as the command has heard them, and whose hosts are told of each look that comes
 // after the last one; without any, of those behind the last step.
 type interrupted struct {
-	env     *cli.Env
+	env     *console.Env
 	printed func() string
 	signals chan os.Signal
 	heard   *spoken

@@ -18,6 +18,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -27,7 +28,7 @@ import (
 // descriptor 3, and goes on when it has got a line on 4.
 func runHeld() {
 	said, told := os.NewFile(3, "said"), bufio.NewReader(os.NewFile(4, "told"))
-	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
+	os.Exit(cli.Main(atMoment(console.System(os.Args[1:]), func() {
 		_, _ = said.WriteString("now\n")
 		_, _ = told.ReadString('\n')
 	})))
@@ -200,8 +201,8 @@ func (m *model) text() string {
 	return b.String()
 }
 
-// console is a command on a terminal of its own, which a test holds still.
-type console struct {
+// heldTerminal is a command on a terminal of its own, which a test holds still.
+type heldTerminal struct {
 	*testing.T
 	*model
 	cmd           *exec.Cmd
@@ -210,7 +211,7 @@ type console struct {
 	told          *os.File
 }
 
-func startConsole(t *testing.T, f folder, width, height int, args ...string) *console {
+func startConsole(t *testing.T, f folder, width, height int, args ...string) *heldTerminal {
 	t.Helper()
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -221,7 +222,7 @@ func startConsole(t *testing.T, f folder, width, height int, args ...string) *co
 	if err := errors.Join(saidErr, toldErr, pty.Setsize(master, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)})); err != nil {
 		t.Fatal(err)
 	}
-	c := &console{T: t, model: newModel(width, height), cmd: f.process("kubewright-held", args...), master: master, slave: slave, said: bufio.NewReader(said), told: told}
+	c := &heldTerminal{T: t, model: newModel(width, height), cmd: f.process("kubewright-held", args...), master: master, slave: slave, said: bufio.NewReader(said), told: told}
 	c.cmd.Env = append(os.Environ(), momentAt+"="+inTheFirstStep.String(), "TERM=xterm-256color", "NO_COLOR=", "CLICOLOR_FORCE=", "KUBEWRIGHT_LOG=")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
 	c.cmd.ExtraFiles = []*os.File{saying, hearing}
@@ -248,7 +249,7 @@ func startConsole(t *testing.T, f folder, width, height int, args ...string) *co
 }
 
 // types is somebody at the keyboard.
-func (c *console) types(text string) {
+func (c *heldTerminal) types(text string) {
 	c.Helper()
 	if _, err := io.WriteString(c.master, text); err != nil {
 		c.Fatal(err)
@@ -256,7 +257,7 @@ func (c *console) types(text string) {
 }
 
 // held waits until the command is at its moment, and shows what it does.
-func (c *console) held(step string) {
+func (c *heldTerminal) held(step string) {
 	c.Helper()
 	if line, err := c.said.ReadString('\n'); err != nil || line != "now\n" {
 		c.Fatalf("got %q, %v:\n%s", line, err, c.text())
@@ -266,7 +267,7 @@ func (c *console) held(step string) {
 
 // resizes changes the terminal while the command stands still and all that it has
 // written was read, and waits until it has drawn twice.
-func (c *console) resizes(width, height int) {
+func (c *heldTerminal) resizes(width, height int) {
 	c.Helper()
 	var status syscall.WaitStatus
 	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -310,7 +311,7 @@ func (m *model) block() []string {
 }
 
 // wantBlock wants the block once, and each line of it in one row.
-func (c *console) wantBlock(step string) {
+func (c *heldTerminal) wantBlock(step string) {
 	c.Helper()
 	// Part of a picture may have been read so far.
 	c.until(c.T, "a whole block", func(m *model) bool { return len(m.block()) == 2 && m.column == 0 && len(m.pending) == 0 })
@@ -333,7 +334,7 @@ func (c *console) wantBlock(step string) {
 }
 
 // ends lets the command go on to its end, and returns all that is on the screen then.
-func (c *console) ends(code int) string {
+func (c *heldTerminal) ends(code int) string {
 	c.Helper()
 	if _, err := io.WriteString(c.told, "\n"); err != nil {
 		c.Fatal(err)

@@ -75,7 +75,7 @@ func readDocuments(in *bufio.Reader) (map[string][]byte, error) {
 			continue
 		}
 		if total += header.Size; total > documentsCap {
-			return nil, errors.New("it is no archive of images: it has too many documents")
+			return nil, errors.New("it is not an archive of images: it has too many documents")
 		}
 		if out[path.Clean(header.Name)], err = io.ReadAll(body); err != nil {
 			return nil, fmt.Errorf("it is no whole archive of images: %w", err)

@@ -100,7 +100,7 @@ func (r *reader) readSums(names []string) bool {
 	content, err := safefile.ReadLinked(filepath.Join(r.dir, SumsFile), MaxSums)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		r.refuse("There is no %s in %s, so nobody can tell whether the files are whole. Compare them with what their projects publish, and write it:\n\n  %s", SumsFile, r.name, anew)
+		r.refuse("There is no %s in %s, so the files cannot be verified. Compare them with what their projects publish, and write it:\n\n  %s", SumsFile, r.name, anew)
 		return false
 	case err == nil:
 		r.sums, err = ParseSums(content)
@@ -116,7 +116,7 @@ func (r *reader) readSums(names []string) bool {
 		}
 	}
 	if len(missing) > 0 {
-		r.refuse("%s in %s has no line for %s. Compare what is new with what its project publishes, and write the file anew:\n\n  %s",
+		r.refuse("%s in %s has no line for %s. Compare what is new with what its project publishes, and write the file again:\n\n  %s",
 			SumsFile, r.name, strings.Join(missing, ", "), anew)
 	}
 	return true

@@ -138,7 +138,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"no sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "SHA256SUMS")))
-		}, []string{"There is no SHA256SUMS in ", "so nobody can tell whether the files are whole. Compare them with what their projects publish, and write it:\n\n  (cd ", ` && find . \( -type f -o -type l \) ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS)`}},
+		}, []string{"There is no SHA256SUMS in ", "so the files cannot be verified. Compare them with what their projects publish, and write it:\n\n  (cd ", ` && find . \( -type f -o -type l \) ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS)`}},
 		"bad sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte("# comment\nabc  kubelet\n"), 0o600))
 		}, []string{"line 2 is not of the form", "Write it again:\n\n  (cd "}},
@@ -156,7 +156,7 @@ func TestRefused(t *testing.T) {
 		}, []string{"runc.amd64: its SHA-256 is ", "amd64/kubelet: its SHA-256 is ", ", and SHA256SUMS says ", ". Fetch it again, and compare it with what its project publishes."}},
 		"new": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "amd64", "images", "x.tar"), artifactstest.Image("amd64", "example.com/x:1"), 0o600))
-		}, []string{"has no line for amd64/images/x.tar. Compare what is new with what its project publishes, and write the file anew:\n\n  (cd "}},
+		}, []string{"has no line for amd64/images/x.tar. Compare what is new with what its project publishes, and write the file again:\n\n  (cd "}},
 		"gone": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "runc.amd64")))
 		}, []string{"runc.amd64 stands in SHA256SUMS and is not in ", "Put it there, or take its line out."}},
@@ -234,7 +234,7 @@ func TestNoImages(t *testing.T) {
 		"images/a.tgz: its manifest.json cannot be read: unexpected end of JSON input.",
 		"images/b.tgz: its index.json cannot be read: invalid character ']' looking for beginning of object key string.",
 		"images/c.tgz: it is no archive of images: it has neither manifest.json nor index.json.",
-		"images/d.tgz: it is no archive of images: it has too many documents.",
+		"images/d.tgz: it is not an archive of images: it has too many documents.",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

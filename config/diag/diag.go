@@ -4,7 +4,7 @@
 //
 // A summary is a constant sentence without user data, so that two findings of
 // the same sort can be told to be so. All that differs stands in the detail.
-// The package knows no terminal: cmd/kubewright/internal/view prints.
+// The package knows no terminal: cmd/kubewright/internal/view/ui prints.
 package diag
 
 import (

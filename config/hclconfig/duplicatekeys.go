@@ -33,7 +33,7 @@ func duplicateKeys(x any) hcl.Diagnostics {
 			default:
 				diags = append(diags, &hcl.Diagnostic{
 					Severity: hcl.DiagError, Summary: "Duplicate key", Subject: &at,
-					Detail: fmt.Sprintf("The object has this key already at %s, and only one of its values would count. In a for_each each key is a node, and one would be missing. Give one of them another key, or take it out.", place(before)),
+					Detail: fmt.Sprintf("The object has this key already at %s, and only one of its values would count. In a for_each each key is a node, and one would be missing. Give one of them another key, or remove it.", place(before)),
 				})
 			}
 		}

@@ -27,7 +27,7 @@ func JSONSchema() ([]byte, error) {
 	file := object{"$ref": definition("file")}
 	return json.MarshalIndent(object{
 		"$schema":     "http://json-schema.org/draft-07/schema#",
-		"$comment":    "Written from the schema table in config/hclconfig. UPDATE=1 go test ./config/hclconfig writes it anew.",
+		"$comment":    "Written from the schema table in config/hclconfig. UPDATE=1 go test ./config/hclconfig writes it again.",
 		"title":       "Configuration of kubewright",
 		"description": "A *.hcl.json file of a configuration folder.",
 		"definitions": definitions,

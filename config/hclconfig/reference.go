@@ -38,7 +38,7 @@ The last column is what changing a value does to a cluster that runs:
 | none | nothing that runs: a setting of kubewright's own, in force from the next plan |
 | object | API objects, labels or taints change |
 | restart | a component restarts on each node concerned, one control plane at a time |
-| node-replace | the node is drained, reset and joined anew |
+| node-replace | the node is drained, reset and joined again |
 | immutable | refused while the cluster lives, also by an argument or a patch that says it |
 
 Every block can also be written as ` + "`dynamic \"BLOCK\" { for_each = …, labels = [BLOCK.key], content { … } }`" + ` inside of another.

@@ -28,7 +28,7 @@ var clusterLifecycle = lifecycleBlock("Entries are `api_server.arg[\"NAME\"]` (s
 var nodeLifecycle = lifecycleBlock("Entries are `labels`, `annotations`, one of their keys as in `labels[\"KEY\"]`, `taints`, `kubelet.config` with keys below it, and `kubelet.arg[\"NAME\"]`.")
 
 var movedBlock = &Block{
-	Name: "moved", Repeat: true, Doc: "What was known under one address is another block, or another key of one, by now. The state follows; nothing else changes.",
+	Name: "moved", Repeat: true, Doc: "What had one address is now another block, or another key of one. The state follows; nothing else changes.",
 	Attributes: []Attribute{
 		{Name: "from", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it had: `node.NAME`, `node.NAME[\"KEY\"]` or `cluster.NAME`. A node block's name alone is all of its nodes."},
 		{Name: "to", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it has now."},
@@ -39,12 +39,12 @@ var removedBlock = &Block{
 	Name: "removed", Repeat: true, Doc: "What becomes of something whose block is gone. Without it a node is destroyed: drained, taken out of its cluster, and the host given back. A cluster is not, but with this block or by `kubewright destroy`.",
 	Attributes: []Attribute{
 		{Name: "from", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it had: `node.NAME`, `node.NAME[\"KEY\"]` or `cluster.NAME`, which is meant with its nodes. A node block's name alone is all of its nodes."},
-		{Name: "unreachable", Type: typeBool, Default: false, Cost: CostNone, Doc: "The host is gone for good. Its etcd member and its Node object are removed through the other control planes, while they hold quorum, and nothing is done on the host. Refused while the host answers, be it that it refuses a login, or its kubelet speaks to the API, or its etcd member answers."},
+		{Name: "unreachable", Type: typeBool, Default: false, Cost: CostNone, Doc: "The host is gone for good. Its etcd member and its Node object are removed through the other control planes, while they hold quorum, and the host is not changed. Refused while the host answers (refusing a login counts), its kubelet reports to the API, or its etcd member answers."},
 	},
 	Blocks: []*Block{{
 		Name: "lifecycle", Doc: "What happens to it.",
 		Attributes: []Attribute{
-			{Name: "destroy", Type: typeBool, Default: true, Cost: CostNone, Doc: "With `false` it is only forgotten: the state drops it, and it goes on as it is."},
+			{Name: "destroy", Type: typeBool, Default: true, Cost: CostNone, Doc: "With `false` it is only forgotten: the state drops it, and it keeps running as it is."},
 			{Name: "prevent_destroy", Type: typeBool, Cost: CostNone, Doc: "`false` lifts the protection that the state remembers of it, from the time when its block said `prevent_destroy = true`."},
 		},
 	}},
@@ -59,7 +59,7 @@ var importBlock = &Block{
 }
 
 var checkBlock = &Block{
-	Name: "check", Label: "NAME", Doc: "Conditions that are looked at in every plan. One that is false is a warning and stops nothing.",
+	Name: "check", Label: "NAME", Doc: "Conditions that every plan evaluates. One that is false is a warning and stops nothing.",
 	Blocks: []*Block{{
 		Name: "assert", Repeat: true, Doc: "A condition.",
 		Attributes: conditionRows("Expression that should be true.", "What to say when it is not."),

@@ -139,9 +139,9 @@ var certificatesBlock = &Block{
 		{Name: "supplied", Type: typeString, Cost: CostRestart, Doc: "Folder below the configuration with certificates and kubeconfigs per node, for a CA without key: `NODE/pki/apiserver.crt`, `NODE/admin.conf` and so on; see [external-ca.md](external-ca.md)."},
 	},
 	Blocks: []*Block{
-		givenCABlock("ca", "The cluster's CA, when it is yours."),
-		givenCABlock("front_proxy_ca", "The CA of the front proxy, when it is yours."),
-		givenCABlock("etcd_ca", "The CA of etcd, when it is yours."),
+		givenCABlock("ca", "The cluster's CA, when it is managed outside kubewright."),
+		givenCABlock("front_proxy_ca", "The CA of the front proxy, when it is managed outside kubewright."),
+		givenCABlock("etcd_ca", "The CA of etcd, when it is managed outside kubewright."),
 	},
 }
 

@@ -75,10 +75,10 @@ var bootstrapTokenBlock = &Block{
 	Attributes: []Attribute{
 		{Name: "token", Type: typeString, Sensitive: true, Derived: "generated", Cost: CostObject, Doc: "The token, as in `abcdef.0123456789abcdef`."},
 		{Name: "description", Type: typeString, Cost: CostObject, Doc: "What it is for."},
-		{Name: "ttl", Type: typeDuration, Derived: "`24h`, unless `expires` is given", Cost: CostObject, Doc: "How long it lives; `0s` is for ever."},
+		{Name: "ttl", Type: typeDuration, Derived: "`24h`, unless `expires` is given", Cost: CostObject, Doc: "How long it is valid; `0s` is forever."},
 		{Name: "expires", Type: typeString, Cost: CostObject, Doc: "When it ends, as in `2030-01-02T15:04:05Z`; excludes `ttl`."},
 		{Name: "usages", Type: typeStrings, Default: config.DefaultTokenUsages(), Cost: CostObject, Doc: "`signing`, `authentication` or both."},
-		{Name: "groups", Type: typeStrings, Default: config.DefaultTokenGroups(), Cost: CostObject, Doc: "Groups of the one who comes with the token; each begins with `system:bootstrappers:`."},
+		{Name: "groups", Type: typeStrings, Default: config.DefaultTokenGroups(), Cost: CostObject, Doc: "Groups of the client that uses the token; each begins with `system:bootstrappers:`."},
 	},
 }
 
@@ -102,7 +102,7 @@ func patchBlock(doc string) *Block {
 }
 
 var addonBlock = &Block{
-	Name: "addon", Label: "NAME", Doc: "A manifest of yours. Its objects are applied by server-side apply, namespaces and CustomResourceDefinitions before what rests on them. " +
+	Name: "addon", Label: "NAME", Doc: "A manifest of yours. Its objects are applied by server-side apply, namespaces and CustomResourceDefinitions before what depends on them. " +
 		"What the manifest has no longer is deleted from the cluster, and with the block all of it; a plan shows it first.",
 	Attributes: []Attribute{
 		{Name: "manifest", Type: typeOneOrMore, Required: true, Cost: CostObject, Doc: "YAML with one or more objects: `file(\"flannel.yaml\")` or `templatefile(…)`. Objects of Kubernetes' own kinds are checked for unknown fields and wrong types."},

@@ -13,7 +13,7 @@ import (
 // policyBlock stands at the top of the language and not in a cluster: a guard
 // that goes with the block which it guards is none.
 var policyBlock = &Block{
-	Name: "policy", Label: "NAME", Doc: "What a plan may not do, whatever the configuration asks for. A plan shows what its policies say; an apply is refused by them, at its beginning and before each further step, and goes on only with `-override-policy=NAME`.",
+	Name: "policy", Label: "NAME", Doc: "What a plan may not do, whatever the configuration asks for. A plan shows what its policies say; an apply is refused by them, at its beginning and before each further step, and continues only with `-override-policy=NAME`.",
 	Attributes: []Attribute{
 		{Name: "cluster", Type: typeReference, Derived: "all clusters", Cost: CostNone, Doc: "The cluster that is meant, as in `cluster.prod`, with its nodes and addons."},
 		{Name: "max_destroys", Type: typeNumber, Derived: "any number", Cost: CostNone, Doc: "How many clusters, nodes and addons one plan may destroy or replace."},
@@ -27,14 +27,14 @@ var policyBlock = &Block{
 				{Name: "to", Type: typeString, Cost: CostNone, Doc: "When it ends, written in the same way. A time of day that is not after `from` is meant on the next day."},
 				{Name: "weekdays", Type: typeStrings, Derived: "every day", Cost: CostNone, Doc: "Days on which a time of day begins, as in `[\"sat\", \"sun\"]`; without `from` and `to` whole days."},
 				{Name: "time_zone", Type: typeString, Default: "UTC", Cost: CostNone, Doc: "Time zone of the IANA database, as in `Europe/Berlin`."},
-				{Name: "reason", Type: typeString, Cost: CostNone, Doc: "What to tell who is refused."},
+				{Name: "reason", Type: typeString, Cost: CostNone, Doc: "What a refusal says."},
 			},
 		},
 		{
-			Name: "approval", Doc: "Somebody has to approve the very plan that is carried out: by its digest, or by having saved it. `-auto-approve`, and a yes at the prompt, are no approval.",
+			Name: "approval", Doc: "The very plan that is carried out must be approved: by its digest, or by having been saved. `-auto-approve`, and a yes at the prompt, are no approval.",
 			Attributes: []Attribute{
 				{Name: "approvers", Type: typeNumber, Default: 1, Cost: CostNone, Doc: "How many different people have to approve. More than one needs `file`."},
-				{Name: "file", Type: typeString, Cost: CostNone, Doc: "File in the configuration folder with an approval on each line: `DIGEST NAME`. Without it `-approve=DIGEST`, or a saved plan, is the approval. The names are believed: who may write the file is for the review of the repository to decide."},
+				{Name: "file", Type: typeString, Cost: CostNone, Doc: "File in the configuration folder with an approval on each line: `DIGEST NAME`. Without it `-approve=DIGEST`, or a saved plan, is the approval. The names are not verified: the review of the repository decides who may write the file."},
 				{Name: "names", Type: typeStrings, Derived: "anybody's", Cost: CostNone, Doc: "Names whose approval counts."},
 			},
 		},
@@ -56,7 +56,7 @@ func (e *evaluator) quoted(b *block) bool {
 			continue
 		}
 		if t, is := addressed(native.Traversal); is {
-			e.errorAt(x.Range(), "Invalid pattern", "Addresses are quoted here, for they are patterns, and what they speak of need not be there. Write %s.", config.Quote(t.String()))
+			e.errorAt(x.Range(), "Invalid pattern", "Addresses are quoted here, for they are patterns, and what they refer to need not exist. Write %s.", config.Quote(t.String()))
 			ok = false
 		}
 	}

@@ -16,7 +16,7 @@ var settingsBlock = &Block{
 var encryptionBlock = &Block{
 	Name: "encryption", Doc: "Encrypts state, backups, journal and saved plans with age.",
 	Attributes: []Attribute{
-		{Name: "recipients", Type: typeStrings, Required: true, Cost: CostNone, Doc: "Public keys of those who can read them: `age1…` as `age-keygen` prints it, or `ssh-ed25519 AAAA…` and `ssh-rsa AAAA…` as in `~/.ssh/*.pub`. A constant: it is read before anything else."},
+		{Name: "recipients", Type: typeStrings, Required: true, Cost: CostNone, Doc: "Public keys that can decrypt them: `age1…` as `age-keygen` prints it, or `ssh-ed25519 AAAA…` and `ssh-rsa AAAA…` as in `~/.ssh/*.pub`. A constant: it is read before anything else."},
 	},
 }
 

@@ -26,7 +26,7 @@ func source(r hcl.Range) state.Source {
 var notYet = map[string]string{
 	"postcondition":         "Use a check block.",
 	"create_before_destroy": "A node is one host: it leaves before it joins again.",
-	"replace_triggered_by":  "Say -replace=ADDRESS where a node is to be made anew.",
+	"replace_triggered_by":  "Use -replace=ADDRESS to create a node again.",
 	"count":                 "Use for_each with a map or a set of strings: its keys stay the same when the number changes.",
 	"module":                "A folder is one configuration; write several clusters into it, or use several folders.",
 	"resource":              "Write cluster and node blocks.",

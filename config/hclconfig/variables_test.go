@@ -453,7 +453,7 @@ func TestUnsuitable(t *testing.T) {
 func TestDuplicateKeys(t *testing.T) {
 	t.Parallel()
 	const declared = base + "variable \"hosts\" {\n  type = map(string)\n}\n"
-	const says = " and only one of its values would count. In a for_each each key is a node, and one would be missing. Give one of them another key, or take it out."
+	const says = " and only one of its values would count. In a for_each each key is a node, and one would be missing. Give one of them another key, or remove it."
 	for name, tt := range map[string]struct {
 		files []string
 		arg   string

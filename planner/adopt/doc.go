@@ -130,14 +130,15 @@ type reader struct {
 func Read(s Seen) (*Found, error) {
 	text := s.Objects[clusterConfig].Get("data.ClusterConfiguration").AsString()
 	if text == "" {
-		return nil, errors.New("the cluster has no ConfigMap kubeadm-config in kube-system with a ClusterConfiguration: it was not made by kubeadm")
+		return nil, errors.New("the cluster has no ConfigMap kubeadm-config in kube-system with a ClusterConfiguration: it was not created by kubeadm")
 	}
 	c, err := kubeadm.ReadClusterConfiguration(s.Label, text)
 	if err != nil {
 		return nil, err
 	}
 	if c.FeatureGates[config.RootlessControlPlane] {
-		return nil, fmt.Errorf("the cluster has kubeadm's feature gate %s: the pods of its control plane run as users of their own, and kubewright would run them as root. It stays with kubeadm", config.RootlessControlPlane)
+		return nil, fmt.Errorf("the cluster has kubeadm's feature gate %s: the pods of its control plane run as users of their own, "+
+			"and kubewright would run them as root. It has to stay with kubeadm", config.RootlessControlPlane)
 	}
 	r := &reader{seen: s, cluster: c}
 	slices.SortFunc(r.seen.Hosts, func(a, b Host) int { return strings.Compare(a.Target.String(), b.Target.String()) })

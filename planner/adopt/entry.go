@@ -17,17 +17,17 @@ func Entry(name string, r *state.Report) *diag.Diagnostic {
 	case r.Files[manifest("kube-apiserver")].Exists && r.Files[AdminConf].Exists:
 		return nil
 	case r.Files[manifest("kube-apiserver")].Exists:
-		return diag.Errorf("Host has no administrator's kubeconfig", "%s is a control plane without %s, by which the cluster is read. "+
-			"Nothing was written. Give another control plane, or write it there: kubeadm init phase kubeconfig admin.", name, AdminConf)
+		return diag.Errorf("Host has no administrator's kubeconfig", "%s is a control plane without %s, which is needed to read the cluster. "+
+			"Nothing was written. Name another control plane, or create the file there: kubeadm init phase kubeconfig admin.", name, AdminConf)
 	case joined.Exists:
 		server := ""
 		if joined.Kubeconfig != nil && joined.Kubeconfig.Server != "" {
-			server = ". Its kubelet speaks to " + joined.Kubeconfig.Server
+			server = ". Its kubelet connects to " + joined.Kubeconfig.Server
 		}
-		return diag.Errorf("Host is a worker", "%s is a node of a cluster and no control plane of it%s. A cluster is read through a control plane, "+
-			"which leads to its workers. Nothing was written. Give a control plane.", name, server)
+		return diag.Errorf("Host is a worker", "%s is a node of a cluster, but not a control plane%s. A cluster is read through a control plane, "+
+			"which leads to its workers. Nothing was written. Name a control plane.", name, server)
 	}
-	return diag.Errorf("Host holds no cluster", "%s has neither %s nor %s: no cluster that kubeadm made runs there. Nothing was written. "+
+	return diag.Errorf("Host holds no cluster", "%s has neither %s nor %s: no kubeadm cluster runs there. Nothing was written. "+
 		"For a new cluster write a configuration, and run kubewright apply.", name, manifest("kube-apiserver"), kubeletConf)
 }
 

@@ -38,8 +38,9 @@ func (r *reader) dataDir() error {
 		return kubeadm.ShortestPath(pod.Get("volumes").AsMap()["etcd-data"].Get("hostPath.path").AsString())
 	})
 	if len(each) > 0 {
-		return fmt.Errorf("etcd does not keep its data in the same folder on all hosts: %s. A cluster has one, in which members are looked for, restored and reset. "+
-			"Choose one of them. On each host that has another one, one at a time: move %s out of its folder, move the data, give its path to the volume etcd-data, and put the manifest back. Then run the same command again",
+		return fmt.Errorf("etcd does not keep its data in the same folder on all hosts: %s. A cluster has one, in which members are found, restored and reset. "+
+			"Choose one of them. On each host that has another one, one at a time: move %s out of its folder, move the data, "+
+			"set its path in the volume etcd-data, and put the manifest back. Then run the same command again",
 			strings.Join(each, ", "), manifest("etcd"))
 	}
 	if folder != "" {
@@ -57,9 +58,9 @@ func (r *reader) bindPort() error {
 		return api.Get("args.secure-port").AsString()
 	})
 	if len(each) > 0 {
-		return fmt.Errorf("API servers do not listen on the same port on all hosts: %s. A cluster has one, by which what runs on a control plane reaches its own API server. "+
-			"Choose one of them. Each control plane that has another one, one at a time: drain it, run kubeadm reset on it, delete its node, and have it join again with kubeadm join --control-plane --apiserver-bind-port=PORT; "+
-			"a balancer has to know the new port. Then run the same command again", strings.Join(each, ", "))
+		return fmt.Errorf("API servers do not listen on the same port on all hosts: %s. A cluster has one, on which the components of a control plane reach their "+
+			"own API server. Choose one of them. Each control plane that has another one, one at a time: drain it, run kubeadm reset on it, delete its node, "+
+			"and have it join again with kubeadm join --control-plane --apiserver-bind-port=PORT; a load balancer has to know the new port. Then run the same command again", strings.Join(each, ", "))
 	}
 	if slices.ContainsFunc(r.cluster.APIServer.Args, func(a config.Arg) bool { return a.Name == "secure-port" }) {
 		_, listens, _ = net.SplitHostPort(Endpoint(r.planes()[0].host.Files))
@@ -196,7 +197,7 @@ func (r *reader) componentConfig(c keptConfig, into *state.Value) error {
 	}
 	seen := kubeadm.ReadDocument(object, c.key)
 	if seen.IsNull() {
-		return fmt.Errorf("the ConfigMap %s in kube-system has no %s that can be read. Put it right there, and run the same command again", c.kept.Name, c.key)
+		return fmt.Errorf("the ConfigMap %s in kube-system has no readable %s. Correct it there, and run the same command again", c.kept.Name, c.key)
 	}
 	base, err := c.render(written(r.input(first.node, first.host), c.version))
 	if err != nil {
@@ -208,7 +209,7 @@ func (r *reader) componentConfig(c keptConfig, into *state.Value) error {
 	}
 	*into = without(add, c.host)
 	if _, err := c.render(written(r.input(first.node, first.host), c.version)); err != nil {
-		return fmt.Errorf("the ConfigMap %s in kube-system: %w. Put it right there (kubectl -n kube-system edit configmap %s), and run the same command again", c.kept.Name, err, c.kept.Name)
+		return fmt.Errorf("the ConfigMap %s in kube-system: %w. Correct it there (kubectl -n kube-system edit configmap %s), and run the same command again", c.kept.Name, err, c.kept.Name)
 	}
 	return nil
 }

@@ -55,14 +55,16 @@ func noRoom(c *topology.Cluster, p *planner.Plan) *diag.Diagnostic {
 	if len(budgets) == 0 {
 		return nil
 	}
-	ends := "waits for ever"
+	ends := "waits forever"
 	if t := c.Upgrade.Drain.Timeout; t > 0 {
 		ends = "ends at its timeout (" + topology.Brief(t) + ") and the plan stops there"
 	}
-	return diag.Warningf("Pods have nowhere to go", "Cluster %q: this plan empties %s, and no other node is left for pods there: there is none, or each is cordoned, has a taint that they do not tolerate, or lacks a label that they want. "+
-		"What is evicted does not start elsewhere, so that budgets let no more pods go than they do now:\n\n%s\n\n"+
-		"The drain %s. To do: have another worker join first, or let a node that is left take them: uncordon it, give it the label, or take the taint off it (off a control plane with taints = []); or scale down what the budgets protect; "+
-		"or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget.",
+	return diag.Warningf("Pods cannot be rescheduled", "Cluster %q: this plan drains %s, and no other node can take pods from there: there is none, "+
+		"or each is cordoned, has a taint that they do not tolerate, or lacks a label that they require. "+
+		"Evicted pods do not start elsewhere, so that budgets allow no more evictions than they do now:\n\n%s\n\nThe drain %s. "+
+		"To do: have another worker join first, or let a remaining node take them: uncordon it, add the label, "+
+		"or remove the taint (from a control plane with taints = []); or scale down what the budgets protect; "+
+		"or set upgrade { drain { disable_eviction = true } } to delete the pods regardless of budgets.",
 		c.Label, strings.Join(nodes, ", "), strings.Join(budgets, "\n"), ends).At(pki.Place(c, "upgrade.drain")).For(c.Target)
 }
 
@@ -71,7 +73,7 @@ func drained(c *topology.Cluster, p *planner.Plan) []string {
 	var out []string
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
-			if d, drains := op.(planner.Drain); drains && Concerns(c.Fleet, c, s.Target) {
+			if d, drains := op.(planner.Drain); drains && TargetOfCluster(c.Fleet, c, s.Target) {
 				out = append(out, d.Node)
 			}
 		}

@@ -41,12 +41,12 @@ func PodsOf(c *topology.Cluster, node string) []state.PodReport {
 
 // Evicted returns the pods of a node that a drain evicts.
 func Evicted(c *topology.Cluster, node string) []state.PodReport {
-	return slices.DeleteFunc(PodsOf(c, node), func(p state.PodReport) bool { return PassedOver(c, p) != "" })
+	return slices.DeleteFunc(PodsOf(c, node), func(p state.PodReport) bool { return LeftByOption(c, p) != "" })
 }
 
-// PassedOver returns the option by which a drain leaves a pod where it is; empty for
+// LeftByOption returns the option by which a drain leaves a pod where it is; empty for
 // one that it evicts.
-func PassedOver(c *topology.Cluster, p state.PodReport) string {
+func LeftByOption(c *topology.Cluster, p state.PodReport) string {
 	d := c.Upgrade.Drain
 	selector, err := labels.Parse(d.PodSelector)
 	switch {
@@ -63,20 +63,20 @@ func PassedOver(c *topology.Cluster, p state.PodReport) string {
 func leftBehind(c *topology.Cluster, node string) string {
 	pods := map[string][]state.PodReport{}
 	for _, p := range PodsOf(c, node) {
-		if option := PassedOver(c, p); option != "" {
+		if option := LeftByOption(c, p); option != "" {
 			pods[option] = append(pods[option], p)
 		}
 	}
 	text := ""
 	for _, option := range slices.Sorted(maps.Keys(pods)) {
-		text += "; passed over by " + option + ": " + Named(c, pods[option], state.PodReport.String)
+		text += "; skipped by " + option + ": " + ListPods(c, pods[option], state.PodReport.String)
 	}
 	return text
 }
 
-// Named lists pods as say has them: first those that matter, each of them, and of the
+// ListPods lists pods as say has them: first those that matter, each of them, and of the
 // others as many as there is room for.
-func Named(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport) string) string {
+func ListPods(c *topology.Cluster, pods []state.PodReport, say func(state.PodReport) string) string {
 	matter := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return !matters(c, p) })
 	others := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return matters(c, p) })
 	var names []string
@@ -105,8 +105,8 @@ func DrainedPods(c *topology.Cluster, node string) []planner.DrainedPod {
 	var out []planner.DrainedPod
 	for _, p := range PodsOf(c, node) {
 		note := PodNote(p, c.Fleet.ObservedAt)
-		if option := PassedOver(c, p); option != "" {
-			note = "passed over by " + option
+		if option := LeftByOption(c, p); option != "" {
+			note = "skipped by " + option
 		}
 		out = append(out, planner.DrainedPod{Name: p.String(), Note: note})
 	}
@@ -154,14 +154,14 @@ func budgetsOf(c *topology.Cluster, pods []state.PodReport) string {
 		budgets = append(budgets, fmt.Sprintf("PodDisruptionBudget %s (allows %d)", b, c.Seen.Budgets[b].Allowed))
 	}
 	if past {
-		return "; past " + strings.Join(budgets, ", ")
+		return "; regardless of " + strings.Join(budgets, ", ")
 	}
-	return "; blocked at the moment by " + strings.Join(budgets, ", ")
+	return "; blocked now by " + strings.Join(budgets, ", ")
 }
 
 // withNotes names pods with what is to be known of each.
 func withNotes(c *topology.Cluster, pods []state.PodReport) string {
-	return Named(c, pods, func(p state.PodReport) string { return p.String() + " (" + PodNote(p, c.Fleet.ObservedAt) + ")" })
+	return ListPods(c, pods, func(p state.PodReport) string { return p.String() + " (" + PodNote(p, c.Fleet.ObservedAt) + ")" })
 }
 
 // PodNote says what brings a pod back, what does not come back with it, and
@@ -172,7 +172,7 @@ func PodNote(p state.PodReport, now time.Time) string {
 	case p.Finished:
 		note = "finished"
 	case p.Controller == "":
-		note = "no controller brings it back"
+		note = "no controller recreates it"
 	}
 	if p.EmptyDir && !p.Finished {
 		note += ", the data of its emptyDir is lost"
@@ -180,9 +180,9 @@ func PodNote(p state.PodReport, now time.Time) string {
 	switch {
 	case p.GoneBy.IsZero():
 	case overdue(p, now):
-		note += ", terminates still and was to be gone by " + p.GoneBy.Format(time.RFC3339)
+		note += ", still terminating, due to be gone by " + p.GoneBy.Format(time.RFC3339)
 	default:
-		note += ", terminates already"
+		note += ", already terminating"
 	}
 	return note
 }
@@ -194,7 +194,7 @@ func CheckDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	for _, s := range p.Steps {
 		for _, op := range s.Operations {
 			d, drains := op.(planner.Drain)
-			i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return Concerns(v, c, s.Target) })
+			i := slices.IndexFunc(v.Clusters, func(c *topology.Cluster) bool { return TargetOfCluster(v, c, s.Target) })
 			if !drains || i < 0 || v.Clusters[i].Report == nil {
 				continue
 			}
@@ -228,14 +228,14 @@ func (o drainBlockers) note(why, todo string, of fmt.Stringer, what string) {
 func (o drainBlockers) noteLost(c *topology.Cluster, node string) {
 	for _, k := range c.Seen.Claims {
 		if k.Node == node {
-			o.note("PersistentVolumeClaims whose data is on this host alone, and that no pod to evict uses now",
+			o.note("PersistentVolumeClaims whose data is on this host only, and that no pod to evict uses now",
 				"copy the data elsewhere, then delete the PersistentVolumeClaims", k, " (PersistentVolume "+k.Volume+")")
 		}
 	}
 	for _, p := range PodsOf(c, node) {
 		if len(p.LocalClaims) > 0 {
-			o.note("Pods whose data is on the disk of this host alone",
-				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are made anew without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
+			o.note("Pods whose data is on the disk of this host only",
+				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are recreated without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
 		}
 	}
 }
@@ -255,7 +255,7 @@ func refuseDrain(c *topology.Cluster, d planner.Drain, s planner.Step) *diag.Dia
 	if len(found) == 0 {
 		return nil
 	}
-	return diag.Errorf("Node cannot be drained", "%s (node %s) is to be emptied, and this plan would not get through it. Nothing is changed on any host:\n\n%s",
+	return diag.Errorf("Node cannot be drained", "%s (node %s) has to be drained, and this plan could not complete that:\n\n%s",
 		s.Target, d.Node, found).For(s.Target).At(pki.Place(c, "upgrade.drain"))
 }
 
@@ -263,9 +263,9 @@ func refuseDrain(c *topology.Cluster, d planner.Drain, s planner.Step) *diag.Dia
 func neverAllows(name string, b state.BudgetReport) (why, todo string) {
 	if b.Failed != "" {
 		return fmt.Sprintf("PodDisruptionBudget %s never allows an eviction, because its pods cannot be counted (%s)", name, b.Failed),
-			"give the budget minAvailable as a number, for which nobody has to know how many pods are to be there, or change what it selects"
+			"give the budget minAvailable as a number, which does not depend on how many pods are expected, or change what it selects"
 	}
-	return fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods to stay and so never allows an eviction", name, b.Wanted, b.Expected),
+	return fmt.Sprintf("PodDisruptionBudget %s requires %d of %d pods to stay and so never allows an eviction", name, b.Wanted, b.Expected),
 		"scale up what it protects, or change the budget"
 }
 
@@ -277,25 +277,25 @@ func blockersOf(c *topology.Cluster, d planner.Drain, leaves bool) drainBlockers
 		found.noteLost(c, d.Node)
 	}
 	for _, p := range PodsOf(c, d.Node) {
-		if PassedOver(c, p) != "" {
+		if LeftByOption(c, p) != "" {
 			continue
 		}
 		if len(p.Budgets) > 1 && !d.DisableEviction {
-			found.note("Pods that several PodDisruptionBudgets select, of which the API evicts none",
-				"leave each pod to one budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, " ("+strings.Join(p.Budgets, ", ")+")")
+			found.note("Pods that several PodDisruptionBudgets select, which the API does not evict",
+				"leave each pod to one budget; or set upgrade { drain { disable_eviction = true } } to delete the pods regardless of budgets", p, " ("+strings.Join(p.Budgets, ", ")+")")
 		}
 		for _, b := range p.Budgets {
 			if c.Seen.Budgets[b].Never() && len(p.Budgets) == 1 && !d.DisableEviction {
 				why, todo := neverAllows(b, c.Seen.Budgets[b])
-				found.note(why, todo+"; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
+				found.note(why, todo+"; or set upgrade { drain { disable_eviction = true } } to delete the pods regardless of budgets", p, "")
 			}
 		}
 		switch {
 		case p.Finished:
 		case p.EmptyDir && !d.DeleteEmptyDirData:
-			found.note("Pods with emptyDir volumes, whose data would be lost", "set upgrade { drain { delete_emptydir_data = true } } when it may be", p, "")
+			found.note("Pods with emptyDir volumes, whose data would be lost", "set upgrade { drain { delete_emptydir_data = true } } if it may be lost", p, "")
 		case p.Controller == "" && !d.Force:
-			found.note("Pods that no controller brings back", "delete them, or set upgrade { drain { force = true } } to have them deleted", p, "")
+			found.note("Pods that no controller recreates", "delete them, or set upgrade { drain { force = true } } to have them deleted", p, "")
 		}
 	}
 	return found
@@ -317,7 +317,7 @@ func DrainStep(l topology.Departure) planner.Step {
 	}
 }
 
-// Concerns reports whether a target is of the cluster, or leaves it.
-func Concerns(v *topology.Fleet, c *topology.Cluster, t state.Target) bool {
+// TargetOfCluster reports whether a target is of the cluster, or leaves it.
+func TargetOfCluster(v *topology.Fleet, c *topology.Cluster, t state.Target) bool {
 	return v.ClusterOf(t) == c || slices.ContainsFunc(v.Departures(), func(l topology.Departure) bool { return l.Target == t && l.Cluster == c })
 }

@@ -29,7 +29,7 @@ func TurnGates(n *topology.Node) []string {
 func CheckMaxUnavailable(v *topology.Fleet, s *planner.Step, nodes map[string]state.NodeReport, turn map[state.Target]bool) error {
 	c := v.ClusterOf(s.Target)
 	if c == nil || c.Node(s.Target) == nil {
-		return errors.New("internal error: nobody knows the worker any more")
+		return errors.New("internal error: the worker is unknown")
 	}
 	own, pools := c.Node(s.Target), Pools(c)
 	if unavailable(own, nodes) {
@@ -40,12 +40,12 @@ func CheckMaxUnavailable(v *topology.Fleet, s *planner.Step, nodes map[string]st
 	without := slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool {
 		return n == own || n.Joins() && !n.ComesBack() || !unavailable(n, nodes) && !turn[n.Target]
 	})
-	most := AtOnce(p.MaxUnavailable, len(members))
+	most := MaxUnavailable(p.MaxUnavailable, len(members))
 	if len(without) < most {
 		return nil
 	}
-	return fmt.Errorf("refused: max_unavailable = %q lets %d of the workers be down at once, and there are already, not Ready or emptied for the upgrade: %s. "+
-		"Bring back what is not Ready (kubectl describe node), take it out of the configuration, or raise max_unavailable", p.MaxUnavailable, most, Names(without))
+	return fmt.Errorf("refused: max_unavailable = %q allows %d of the workers to be unavailable at once, and there are already, "+
+		"not Ready or drained for the upgrade: %s. Bring back what is not Ready (kubectl describe node), remove it from the configuration, or raise max_unavailable", p.MaxUnavailable, most, Names(without))
 }
 
 // unavailable reports whether a node is there and not Ready, or is cordoned for an upgrade.

@@ -56,9 +56,9 @@ func nodeLabels(n *topology.Node) labels.Set {
 	return out
 }
 
-// AtOnce returns a number or percentage of nodes: of a percentage the whole ones, and
+// MaxUnavailable returns a number or percentage of nodes: of a percentage the whole ones, and
 // one at least.
-func AtOnce(unavailable string, nodes int) int {
+func MaxUnavailable(unavailable string, nodes int) int {
 	percent, isPercent := strings.CutSuffix(unavailable, "%")
 	n, err := strconv.Atoi(percent)
 	if err != nil {

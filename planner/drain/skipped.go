@@ -9,10 +9,10 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// Undrained tells of nodes that leave without the drain, since somebody has left that
+// CheckSkippedDrains tells of nodes that leave without the drain, since somebody has left that
 // out: their pods end with the reset. Who says so by name has decided about pods, and not
 // about data: that is refused which no drain would have saved either.
-func Undrained(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+func CheckSkippedDrains(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, l := range v.Departures() {
 		if !undrained(l) || p.Step(topology.StepAddress(l.Target, topology.ResetPhase)) == nil {
@@ -54,7 +54,7 @@ func refuseLoss(l topology.Departure) *diag.Diagnostic {
 	if len(found) == 0 {
 		return nil
 	}
-	return diag.Errorf("Data would be lost", "%s (node %s) leaves, and with its host goes what is on the disk there alone, whether its pods are evicted before or not. Nothing is changed on any host:\n\n%s",
+	return diag.Errorf("Data would be lost", "%s (node %s) is being removed, and the data on the disk of its host is lost with it, whether its pods are evicted before or not:\n\n%s",
 		l.Target, l.Name, found).For(l.Target).At(pki.Place(l.Cluster, "upgrade.drain"))
 }
 
@@ -69,7 +69,7 @@ func warnUndrained(l topology.Departure) *diag.Diagnostic {
 	if len(pods) == 1 {
 		end += "s"
 	}
-	return diag.Warningf("Node leaves with its pods", "%s (node %s) leaves, and this plan leaves out the drain before that. With the reset %s, and no PodDisruptionBudget is asked: %s. "+
-		"Plan without -skip-phase=drain to have them evicted first.",
+	return diag.Warningf("Node is removed without a drain", "%s (node %s) is being removed, and this plan skips its drain. "+
+		"With the reset %s, and no PodDisruptionBudget is checked: %s. Plan without -skip-phase=drain to have them evicted first.",
 		l.Target, l.Name, end, withNotes(c, pods)).For(l.Target).At(pki.Place(c, "upgrade.drain"))
 }

@@ -5,15 +5,14 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
-// Unignored drops what a lifecycle ignores and no file is rendered of: labels,
+// DropIgnored drops what a lifecycle ignores and no file is rendered of: labels,
 // annotations and taints of nodes, and whole addons. An addon whose block is gone is
 // pruned: that is no change of a value.
-func Unignored(v *topology.Fleet, changes []planner.Change) []planner.Change {
+func DropIgnored(v *topology.Fleet, changes []planner.Change) []planner.Change {
 	var out []planner.Change
 	for _, c := range changes {
 		t := c.Address.Target
@@ -38,10 +37,10 @@ func hasAddon(c *config.Cluster, name string) bool {
 	return slices.ContainsFunc(c.Addons, func(a *config.Addon) bool { return a.Name == name })
 }
 
-// OnceSet returns an item as the state remembers it where a lifecycle leaves some of it to
+// AsRemembered returns an item as the state remembers it where a lifecycle leaves some of it to
 // others: what is there as it is wanted, or else what was set before. What the
 // configuration says of it by now was never set, and nobody took it away.
-func OnceSet(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item {
+func AsRemembered(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item {
 	n := v.Find(it.Address.Target)
 	if it.Kind != state.KindNodeObject || n == nil {
 		return it
@@ -53,7 +52,7 @@ func OnceSet(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item
 	for _, path := range it.Attributes.Leaves() {
 		keys := state.SplitPath(path)
 		if n.Lifecycle.Ignores(keys...) && !it.Attributes.Get(path).Equal(have.Attributes.Get(path)) {
-			it.Attributes = pki.Replaced(it.Attributes, keys, pki.At(before, keys))
+			it.Attributes = topology.ReplaceAt(it.Attributes, keys, topology.ValueAt(before, keys))
 		}
 	}
 	return it
@@ -63,7 +62,7 @@ func OnceSet(v *topology.Fleet, it state.Item, was, have *state.Item) state.Item
 // there is, by ignore_changes, what is there.
 func ignoredDrift(v *topology.Fleet, drift []planner.Change, desired, observed *state.Snapshot) []planner.Change {
 	var out []planner.Change
-	for _, c := range Unignored(v, drift) {
+	for _, c := range DropIgnored(v, drift) {
 		want, have := desired.Find(c.Address), observed.Find(c.Address)
 		if want != nil && have != nil && ignoresAny(v, c.Address.Target) {
 			c.Attributes = slices.DeleteFunc(slices.Clone(c.Attributes), func(a planner.AttributeChange) bool {

@@ -34,7 +34,7 @@ func WithImplied(v *topology.Fleet, desired *state.Snapshot) *state.Snapshot {
 			out = &state.Snapshot{Items: slices.Clone(v.RecordedItems.Items)}
 			out.Sort()
 		}
-		out.Find(was.Address).Attributes = topology.With(was.Attributes, name, true)
+		out.Find(was.Address).Attributes = topology.WithAttribute(was.Attributes, name, true)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/sensitive"
@@ -20,7 +21,7 @@ func Refresh(v *topology.Fleet, header planner.Plan, desired, observed *state.Sn
 		say(v, &header.Drift[i], desired, observed)
 	}
 	sensitive.Scrub(v, header.Drift)
-	open := AddressesOf(planner.Diff(desired, observed, WithImplied(v, desired)))
+	open := AddressesOf(diff.Changes(desired, observed, WithImplied(v, desired)))
 	for _, a := range interruptedSteps(v, desired, observed, open) {
 		if options.Selects(a) {
 			header.CutShort = append(header.CutShort, a.String())
@@ -111,7 +112,7 @@ func changed(v *topology.Fleet, desired, observed *state.Snapshot) []planner.Cha
 	for _, l := range v.Departures() {
 		leaves[l.Target] = !l.Replaced
 	}
-	changed := ownRotation(v, ignoredDrift(v, planner.Drift(observed, WithImplied(v, desired)), desired, observed))
+	changed := ownRotation(v, ignoredDrift(v, diff.Drift(observed, WithImplied(v, desired)), desired, observed))
 	return slices.DeleteFunc(changed, func(c planner.Change) bool {
 		return leaves[c.Address.Target] || v.Forgets(c.Address.Target) || observe.IsRetained(c.Address) && desired.Find(c.Address) == nil
 	})
@@ -137,7 +138,7 @@ func Refreshed(v *topology.Fleet, r topology.Result) state.Learned {
 			ours := *was
 			for _, a := range c.Attributes {
 				path := enclosingMap(was.Attributes, state.SplitPath(a.Path))
-				ours.Attributes = pki.Replaced(ours.Attributes, path, ofOurs(was, path, pki.At(it.Attributes, path)))
+				ours.Attributes = topology.ReplaceAt(ours.Attributes, path, ofOurs(was, path, topology.ValueAt(it.Attributes, path)))
 			}
 			learn(ours)
 		default:
@@ -157,7 +158,7 @@ func ofOurs(was *state.Item, path []string, there state.Value) state.Value {
 			return there
 		}
 	}
-	return planner.Ours(there, pki.At(was.Attributes, path))
+	return diff.Ours(there, topology.ValueAt(was.Attributes, path))
 }
 
 // enclosingMap is as much of a path as leads through maps: a list is taken whole.

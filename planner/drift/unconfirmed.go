@@ -33,11 +33,11 @@ func unconfirmedBy(begun []state.Address) func(state.Address) bool {
 	}
 }
 
-// SeenDone returns the steps that nobody had seen to be done and of which by now everything is
+// StepsSeenDone returns the steps that nobody had seen to be done and of which by now everything is
 // as it is wanted. Of what could not be observed nobody knows. What skip_phases leaves out
 // differs for as long as it does, and what is only forgotten does not: neither has to do
 // with what was begun.
-func SeenDone(v *topology.Fleet, r topology.Result) []string {
+func StepsSeenDone(v *topology.Fleet, r topology.Result) []string {
 	if v.Recorded == nil || len(v.Recorded.Unseen) == 0 {
 		return nil
 	}

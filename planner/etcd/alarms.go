@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -22,13 +23,13 @@ func Alarms(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		if c.Seen == nil || v.Destroy {
 			continue
 		}
-		text := planner.Alarmed(c.Seen.Members)
+		text := quorum.Alarmed(c.Seen.Members)
 		if text == "" {
 			continue
 		}
 		d := diag.Warningf(Alarmed, "Cluster %q: %s", c.Label, text)
-		if slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return drain.Concerns(v, c, s.Target) }) {
-			d = diag.Errorf(Alarmed, "Cluster %q: %s\n\nUntil then nothing is changed: what this plan would do needs an etcd that takes writes.", c.Label, text)
+		if slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return drain.TargetOfCluster(v, c, s.Target) }) {
+			d = diag.Errorf(Alarmed, "Cluster %q: %s\n\nThis plan is blocked until then: its steps need an etcd that accepts writes.", c.Label, text)
 		}
 		diags = append(diags, d.At(c.Source))
 	}
@@ -42,11 +43,12 @@ func LostUnknownVoters(v *topology.Fleet) diag.Diagnostics {
 	for _, c := range v.Clusters {
 		voters := c.VotersAt(topology.AnyWindow)
 		for _, m := range voters {
-			if v.Destroy || m.Healthy || Known(c, m) || records(v, m) {
+			if v.Destroy || m.Healthy || IsKnownMember(c, m) || records(v, m) {
 				continue
 			}
-			diags.Append(diag.Warningf("Etcd counts on a member that nobody knows", "Member %s (%s, %s) of the etcd of cluster %q does not answer, and is on no control plane of the configuration or the state. "+
-				"It counts for quorum all the same: of %d voters %d have to answer. See to its host; if that is gone for good, take the member out (etcdctl member remove %s).",
+			diags.Append(diag.Warningf("Unknown etcd member is down", "Member %s (%s, %s) of the etcd of cluster %q does not answer, "+
+				"and is on no control plane of the configuration or the state. It still counts for quorum: of %d voters %d have to answer. "+
+				"Repair its host; if that is gone for good, remove the member (etcdctl member remove %s).",
 				cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), c.Label, len(voters), len(voters)/2+1, m.ID).At(c.Source).For(c.Target))
 		}
 	}

@@ -16,8 +16,9 @@ import (
 func AstrayEtcds(v *topology.Fleet, label string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, t := range v.ForeignEtcds(label) {
-		diags.Append(diag.Warningf("Etcd of a control plane is another one", "The etcd of %s is %s, and that of cluster %q is %s: a member that came back without its data has founded one of its own, "+
-			"which has nothing of the cluster in it. It was not asked. Have the node taken out and joined anew:\n\n  kubewright apply %s",
+		diags.Append(diag.Warningf("Control plane runs a different etcd cluster", "The etcd of %s is %s, and that of cluster %q is %s: "+
+			"a member that came back without its data has bootstrapped a new, empty etcd cluster. It was not queried. Remove the node and join it again:\n\n"+
+			"  kubewright apply %s",
 			t, v.Etcds[t].ClusterID, label, v.EtcdID(label), topology.AsFlags(t, topology.ReplaceFlag)).For(t))
 	}
 	return diags
@@ -27,7 +28,8 @@ func AstrayEtcds(v *topology.Fleet, label string) diag.Diagnostics {
 func AstrayText(c *topology.Cluster) string {
 	var out string
 	for _, t := range c.Fleet.ForeignEtcds(c.Label) {
-		out += fmt.Sprintf("The etcd of %s is not the cluster's: it came back without its data, and founded one of its own. Have the node taken out and joined anew:\n\n  kubewright apply %s\n\n", t, topology.AsFlags(t, topology.ReplaceFlag))
+		out += fmt.Sprintf("The etcd of %s is not the cluster's: it came back without its data, and bootstrapped a new, empty etcd cluster. "+
+			"Remove the node and join it again:\n\n  kubewright apply %s\n\n", t, topology.AsFlags(t, topology.ReplaceFlag))
 	}
 	return out
 }
@@ -57,10 +59,10 @@ func refuseForeignEtcd(n *topology.Node, strays []state.Target) *diag.Diagnostic
 	its := c.Fleet.EtcdID(c.Label)
 	what := fmt.Sprintf("The etcd of %s (%s) is %s, and that of cluster %q is %s", n.Target, n.Address, c.Fleet.Etcds[n.Target].ClusterID, c.Label, its)
 	if c.Fleet.Etcds[n.Target].ClusterID == its {
-		what = fmt.Sprintf("The etcd of %s (%s) knows no other member than itself, and that of cluster %q has others", n.Target, n.Address, c.Label)
+		what = fmt.Sprintf("The etcd of %s (%s) lists no member but itself, and that of cluster %q has others", n.Target, n.Address, c.Label)
 	}
-	what += ": a member that came back without its data has founded one of its own, which has nothing of the cluster in it. Nothing is changed on any host. "
-	again := "have the node taken out and joined anew:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
+	what += ": a member that came back without its data has bootstrapped a new, empty etcd cluster. "
+	again := "remove the node and join it again:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
 	if c.Seen != nil && c.Seen.EtcdClusterID == its && len(c.Seen.Members) > 0 {
 		return diag.Errorf(foundedAgain, "%sThe others hold the cluster's data, and a quorum of them answers: %s", what, again).At(n.Source).For(n.Target)
 	}
@@ -70,13 +72,14 @@ func refuseForeignEtcd(n *topology.Node, strays []state.Target) *diag.Diagnostic
 			holders = append(holders, t.String())
 		}
 	}
-	return diag.Errorf(foundedAgain, "%sThe cluster's data is on %s still, and no quorum of its members answers: keep that data. If other members are only down, bring them back, and %s\n\n"+
-		"If quorum is lost for good, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
-		"Only if etcd was made anew by hand and on purpose is that data not needed; then clean the hosts that hold it (kubeadm reset), and plan again.",
+	return diag.Errorf(foundedAgain, "%sThe cluster's data is still on %s, and no quorum of its members answers: keep that data. "+
+		"If other members are only down, bring them back, and %s\n\nIf quorum is lost for good, restore etcd from a snapshot:\n\n"+
+		"  kubewright etcd restore FILE\n\nOnly if etcd was recreated by hand and on purpose is that data not needed; "+
+		"then clean the hosts that hold it (kubeadm reset), and plan again.",
 		what, strings.Join(topology.Sorted(holders), ", "), again).At(n.Source).For(n.Target)
 }
 
-const foundedAgain = "Etcd was founded anew"
+const foundedAgain = "Etcd was bootstrapped again"
 
 // refuseDivided refuses control planes that show several etcds of which nobody can
 // tell which is the cluster's: the state does not know it, and no majority shows one.
@@ -93,8 +96,9 @@ func refuseDivided(c *topology.Cluster) *diag.Diagnostic {
 	if len(lines) < 2 {
 		return nil
 	}
-	return diag.Errorf("Control planes have different etcds", "The etcds of cluster %q are not one, and the state does not know which is the cluster's:\n\n%s\n\n"+
-		"Nothing is changed on any host. A member that came back without its data has founded one of its own. Find out which has the cluster's data (kubectl on that host shows it), and have the other node taken out and joined anew, with -%s='NODE'.",
+	return diag.Errorf("Control planes run different etcd clusters", "The control planes of cluster %q run different etcd clusters, "+
+		"and the state does not record which is the right one:\n\n%s\n\nA member that came back without its data has bootstrapped one of its own. "+
+		"Find out which has the cluster's data (kubectl on that host shows it), remove the other node and join it again, with -%s='NODE'.",
 		c.Label, strings.Join(lines, "\n"), topology.ReplaceFlag).At(c.Source).For(c.Target)
 }
 
@@ -106,8 +110,9 @@ func DataLeftBehind(c *topology.Cluster) *diag.Diagnostic {
 			continue
 		}
 		pod, _ := kubeadm.StaticPodAttributes(n.Report.Files[topology.Manifest("etcd")].Content)
-		return diag.Errorf("Data of etcd left behind", "The etcd that answers for cluster %q on %s has its data in %s, where it has founded a cluster of its own with nothing in it. The data of the cluster is in %q on that host. Nothing is changed on any host. "+
-			"In %s on the host let --data-dir and the volume etcd-data lead to %s again: the kubelet restarts etcd with the cluster's data. Then plan again.",
+		return diag.Errorf("Etcd data was left behind", "The etcd that answers for cluster %q on %s has its data in %s, where it has bootstrapped a new, "+
+			"empty cluster. The data of the cluster is in %q on that host. In %s on the host, point --data-dir and the volume etcd-data to %s again: "+
+			"the kubelet restarts etcd with the cluster's data. Then plan again.",
 			c.Label, n.Target, staticpod.FolderName(staticpod.DataOnHost(pod, c.Etcd.DataDir)), c.Etcd.DataDir, topology.Manifest("etcd"), c.Etcd.DataDir).At(c.Source).For(n.Target)
 	}
 	return nil

@@ -22,9 +22,9 @@ func JoinsWithoutAPI(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		if len(names) == 0 || mends {
 			continue
 		}
-		diags = append(diags, diag.Errorf(joinsInTheDark, "%s would join cluster %q, of which nobody can tell whether etcd holds quorum: %s. Without a quorum etcd takes no member. "+
-			"Nothing is changed on any host. Bring the API to answer first, and plan again; a host that has just been started needs a minute for that. "+
-			"If a quorum of the members is lost for good, make etcd anew of a snapshot; those that are missing join then:\n\n  kubewright etcd restore FILE",
+		diags = append(diags, diag.Errorf(joinsInTheDark, "%s would join cluster %q, but it is unknown whether etcd holds quorum: %s. "+
+			"Without a quorum etcd accepts no member. Bring the API back first, and plan again; a host that has just been started needs a minute for that. "+
+			"If a quorum of the members is lost for good, restore etcd from a snapshot; the missing ones join then:\n\n  kubewright etcd restore FILE",
 			strings.Join(names, ", "), c.Label, observe.DarkTargets(c)[0].Reason).At(c.Source).For(c.Target))
 	}
 	return diags

@@ -7,6 +7,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -74,5 +75,5 @@ func onlyControlPlane(c *topology.Cluster, t state.Target) bool {
 // StartsMember reports whether what a step does to etcd is to start the member on its own
 // host where that is down, whatever other members do.
 func StartsMember(s *planner.Step, members []state.EtcdMember) bool {
-	return planner.RestartsMember(s) && !planner.ChangesMembers(s) && planner.AlarmsAllow(s, members) == nil
+	return planner.RestartsMember(s) && !planner.ChangesMembers(s) && quorum.AlarmsAllow(s, members) == nil
 }

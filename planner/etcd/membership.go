@@ -23,16 +23,16 @@ func LostMembers(c *topology.Cluster) diag.Diagnostics {
 	}
 	var lost []*topology.Node
 	for _, n := range c.ControlPlanes() {
-		if n.Report != nil && !n.Report.Files[n.EtcdData()].Exists && staticpod.Counted(n) != "" {
+		if n.Report != nil && !n.Report.Files[n.EtcdData()].Exists && staticpod.MemberName(n) != "" {
 			lost = append(lost, n)
 		}
 	}
 	var diags diag.Diagnostics
 	for _, n := range lost {
 		diags = append(diags, diag.Errorf("Etcd member has lost its data",
-			"Etcd counts %s (%s) as member %s, but the host holds no data of it: it was reinstalled, or another host has its address. "+
-				"Nothing is changed: a member that comes back without its data can make the cluster lose writes. %s",
-			n.Target, n.Address, staticpod.Counted(n), backFromLoss(n, len(lost))).At(n.Source).For(n.Target))
+			"Etcd lists %s (%s) as member %s, but the host holds no data of it: it was reinstalled, or another host has its address. "+
+				"A member that comes back without its data can make the cluster lose writes. %s",
+			n.Target, n.Address, staticpod.MemberName(n), backFromLoss(n, len(lost))).At(n.Source).For(n.Target))
 	}
 	return diags
 }
@@ -40,8 +40,9 @@ func LostMembers(c *topology.Cluster) diag.Diagnostics {
 // backFromLoss says how a member comes back that has lost its data, as one of several.
 func backFromLoss(n *topology.Node, lost int) string {
 	c := n.Cluster
-	restore := "make etcd anew of a snapshot. One of a member that has its data still is taken without a quorum, unless the member was started again since:\n\n  kubewright etcd snapshot\n  kubewright etcd restore FILE"
-	again := "have the node taken out and joined anew:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
+	restore := "restore etcd from a snapshot. A member that still has its data can provide one without a quorum, unless it was started again since:\n\n" +
+		"  kubewright etcd snapshot\n  kubewright etcd restore FILE"
+	again := "remove the node and join it again:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
 	switch all := len(c.ControlPlanes()); {
 	case staticpod.MembersKnown(c):
 		return "While the others hold quorum, " + again
@@ -67,8 +68,8 @@ func RemovedMembers(c *topology.Cluster) diag.Diagnostics {
 			diags = append(diags, refuseFoundedAgain(n, was))
 			continue
 		}
-		diags = append(diags, diag.Errorf("Etcd does not count this member", "%s (%s) holds the data of an etcd member, and etcd does not list it: it was taken out, and its host was not reset. "+
-			"Nothing is changed: with this data it cannot join again. %s",
+		diags = append(diags, diag.Errorf("Etcd does not list this member", "%s (%s) holds the data of an etcd member that etcd does not list: "+
+			"the member was removed, and its host was not reset. With this data it cannot join again. %s",
 			n.Target, n.Address, rejoins(n)).At(n.Source).For(n.Target))
 	}
 	return diags
@@ -84,20 +85,22 @@ func movedMembers(c *topology.Cluster) diag.Diagnostics {
 			continue
 		}
 		for _, m := range c.Seen.Members {
-			if m.Name != l.Name || Known(c, m) {
+			if m.Name != l.Name || IsKnownMember(c, m) {
 				continue
 			}
-			diags.Append(diag.Errorf("Etcd has the member at another address", "%s (%s) is to leave, and etcd has no member at %s, but one of that name at %s. Nothing is changed: it would stay a member whose host was reset. "+
-				"If it is this one, give it back the address by which the state knows it, and plan again:\n\n  etcdctl member update %s --peer-urls=%s\n\nIf it is another one, give it another name.",
+			diags.Append(diag.Errorf("Etcd lists the member at another address", "%s (%s) is being removed, and etcd has no member at %s, "+
+				"but one of that name at %s: it would stay a member after its host is reset. "+
+				"If it is the same one, restore the address that the state records, and plan again:\n\n  etcdctl member update %s --peer-urls=%s\n\n"+
+				"If it is another one, give it another name.",
 				l.Target, l.Address, l.PeerURL(), strings.Join(m.PeerURLs, ", "), m.ID, l.PeerURL()).At(c.Source).For(l.Target))
 		}
 	}
 	return diags
 }
 
-// Known reports whether a member of etcd is that of a node of the configuration, or of one
+// IsKnownMember reports whether a member of etcd is that of a node of the configuration, or of one
 // that leaves.
-func Known(c *topology.Cluster, m state.EtcdMember) bool {
+func IsKnownMember(c *topology.Cluster, m state.EtcdMember) bool {
 	return slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return slices.Contains(m.PeerURLs, n.PeerURL()) }) ||
 		slices.ContainsFunc(c.Departing(), func(l topology.Departure) bool { return slices.Contains(m.PeerURLs, l.PeerURL()) })
 }
@@ -106,10 +109,10 @@ func Known(c *topology.Cluster, m state.EtcdMember) bool {
 // cannot be taken out by it any more.
 func rejoins(n *topology.Node) string {
 	if n.Cluster.Fleet.RecordedNode(n.Target) {
-		return "Have the node taken out as a whole and joined anew:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
+		return "Remove the node completely and join it again:\n\n  kubewright apply " + topology.AsFlags(n.Target, topology.ReplaceFlag)
 	}
-	return "The state does not know the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one. " +
-		"Where an apply has begun to join it, take it out and join it anew with -" + topology.ReplaceFlag + "."
+	return "The state does not record the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one. " +
+		"If an apply has begun to join it, remove it and join it again with -" + topology.ReplaceFlag + "."
 }
 
 // UnlistedMember reports whether the host of a node of ours holds the data of a member that the
@@ -144,14 +147,15 @@ func refuseFoundedAgain(n *topology.Node, was string) *diag.Diagnostic {
 			founders = append(founders, " of "+t.String())
 		}
 	}
-	return diag.Errorf(foundedAgain, "The etcd that answers%s is %s, and that of the state %s, of which %s (%s) holds data still: a member that came back without its data has founded one of its own, "+
-		"which has nothing of the cluster in it. Nothing is changed on any host. Keep that data. If etcd is only down where it is, bring it back, and plan again. If a quorum of it is lost for good, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
-		"Only if etcd was made anew by hand and on purpose is that data not needed; the node is taken out and joined again with %s.",
+	return diag.Errorf(foundedAgain, "The etcd that answers%s is %s, and that of the state %s, whose data is still on %s (%s): "+
+		"a member that came back without its data has bootstrapped a new, empty etcd cluster. Keep that data. "+
+		"If the recorded etcd is only down, bring it back, and plan again. If a quorum of it is lost for good, restore etcd from a snapshot:\n\n"+
+		"  kubewright etcd restore FILE\n\nOnly if etcd was recreated by hand and on purpose is that data not needed; then the node is removed and joined again with %s.",
 		strings.Join(topology.Sorted(founders), ","), n.Cluster.Report.EtcdClusterID, was, n.Target, n.Address, topology.AsFlags(n.Target, topology.ReplaceFlag)).At(n.Source).For(n.Target)
 }
 
 // EtcdUnobserved returns why nobody knows who the members of etcd are, although the API
 // answers.
 func EtcdUnobserved(c *topology.Cluster) string {
-	return cmp.Or(c.Seen.EtcdUnobserved, "it named none")
+	return cmp.Or(c.Seen.EtcdUnobserved, "it listed none")
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -40,15 +41,15 @@ func QuorumHeld(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 // something else speaks.
 func RefuseDown(n *topology.Node, s *planner.Step, voters []state.EtcdMember) *diag.Diagnostic {
 	gated := slices.Contains(s.Gates, planner.QuorumGate) || slices.Contains(s.Gates, planner.DowntimeGate)
-	if !gated || len(voters) == 0 || planner.AlarmsAllow(s, voters) != nil {
+	if !gated || len(voters) == 0 || quorum.AlarmsAllow(s, voters) != nil {
 		return nil
 	}
-	err := planner.QuorumAllows(s, n.PeerURL(), voters)
+	err := quorum.Allows(s, n.PeerURL(), voters)
 	if err == nil {
 		return nil
 	}
 	c := n.Cluster
-	return diag.Errorf(membersDown, "Members of the etcd of cluster %q are down, and nothing in this plan brings them back before this step:\n\n  %s: %v.\n\nNothing is changed on any host.",
+	return diag.Errorf(membersDown, "Members of the etcd of cluster %q are down, and nothing in this plan brings them back before this step:\n\n  %s: %v.",
 		c.Label, s.ID, err).At(c.Source).For(c.Target)
 }
 

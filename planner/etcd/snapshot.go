@@ -24,7 +24,7 @@ const (
 )
 
 // snapshotImpact is what the plan says of such a step.
-const snapshotImpact = "fetches a snapshot of etcd and verifies it; nothing is changed"
+const snapshotImpact = "fetches a snapshot of etcd and verifies it; changes nothing"
 
 // EtcdQuota returns how large etcd's arguments let a database become, in bytes; 0 where they
 // do not say it. A negative quota, which is none, counts as the largest that etcd advises.
@@ -70,7 +70,7 @@ func SnapshotBefore(b *topology.Builder, c *topology.Cluster, waypoint, what str
 // after a snapshot: it is fetched before anything is done to the node.
 func SnapshotBeforeLeaving(b *topology.Builder, l topology.Departure, reset planner.Step) {
 	if l.Cluster != nil && slices.ContainsFunc(reset.Operations, removesMember) {
-		SnapshotBefore(b, l.Cluster, "", "a member leaves", topology.StepAddress(l.Target, topology.DrainPhase), reset.ID)
+		SnapshotBefore(b, l.Cluster, "", "a member is removed", topology.StepAddress(l.Target, topology.DrainPhase), reset.ID)
 	}
 }
 
@@ -86,7 +86,7 @@ func SnapshotBeforeRotating(b *topology.Builder, c *topology.Cluster, proofs []s
 		begins, what = true, "a CA is rotated"
 	}
 	if first := c.Stages[0]; begins {
-		SnapshotBefore(b, c, "", what, Step(first, InOrder(Cluster(first))[0].Target, topology.CertsPhase))
+		SnapshotBefore(b, c, "", what, first.Step(PrimaryFirst(first.Cluster())[0].Target, topology.CertsPhase))
 		b.Draft.Edges[topology.StepAddress(c.Target, topology.SnapshotPhase)] = proofs
 	}
 }

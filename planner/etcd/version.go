@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -33,7 +34,7 @@ func olderEtcd(v *topology.Fleet) diag.Diagnostics {
 		if c.Etcd.External != nil || len(c.ControlPlanes()) == 0 {
 			continue
 		}
-		tag := staticpod.WantedEtcdTag{Tag: kubeadm.EtcdTag(c.ControlPlanes()[0].Input()), Means: "the configuration gives it the image tag", At: pki.Place(c, "etcd.image_tag")}
+		tag := staticpod.WantedEtcdTag{Tag: kubeadm.EtcdTag(c.ControlPlanes()[0].Input()), Means: "the configuration sets the image tag", At: pki.Place(c, "etcd.image_tag")}
 		for _, tag := range append(staticpod.PatchedEtcdTags(c), tag) {
 			if d := older(c, tag); d != nil {
 				diags = append(diags, d)
@@ -46,13 +47,13 @@ func olderEtcd(v *topology.Fleet) diag.Diagnostics {
 
 // older is olderEtcd for one tag.
 func older(c *topology.Cluster, tag staticpod.WantedEtcdTag) *diag.Diagnostic {
-	want, isVersion := planner.ParseRelease(tag.Tag)
+	want, isVersion := skew.ParseRelease(tag.Tag)
 	runs, seen := etcdRuns(c)
 	if !isVersion || !seen || staticpod.OfMinor(want).Compare(staticpod.OfMinor(runs)) >= 0 || stepsDownTo(c, want) {
 		return nil
 	}
 	return diag.Errorf("Etcd would be older than its data",
-		"Cluster %q: its etcd runs %s, and %s %q. An etcd does not start in a cluster of a newer minor. Nothing is changed on any host. "+
+		"Cluster %q: etcd runs %s, and %s %q. Etcd does not start in a cluster of a newer minor version. "+
 			`Give etcd an image_tag of %d.%d or newer; or have the cluster step down by one minor first, with "etcdctl downgrade enable %d.%d.0" on a control plane, and plan again.`,
 		c.Label, runs, tag.Means, tag.Tag, runs.Major, runs.Minor, want.Major, want.Minor).At(tag.At).For(c.Target)
 }
@@ -67,9 +68,9 @@ func newerEtcd(v *topology.Fleet) diag.Diagnostics {
 		if !seen || c.Etcd.External != nil || len(c.ControlPlanes()) == 0 {
 			continue
 		}
-		at, means := pki.Place(c, "etcd.image_tag"), "the configuration gives it the image tag"
+		at, means := pki.Place(c, "etcd.image_tag"), "the configuration sets the image tag"
 		if c.Etcd.ImageTag == "" {
-			at, means = pki.Place(c, "kubernetes_version"), "that of Kubernetes "+c.KubernetesVersion+" has the image tag"
+			at, means = pki.Place(c, "kubernetes_version"), "Kubernetes "+c.KubernetesVersion+" uses the image tag"
 		}
 		from := runs
 		tags := etcdTags(c)
@@ -77,14 +78,15 @@ func newerEtcd(v *topology.Fleet) diag.Diagnostics {
 			at, means, tags = patched[0].At, patched[0].Means, []string{patched[0].Tag}
 		}
 		for _, tag := range tags {
-			to, isVersion := planner.ParseRelease(tag)
+			to, isVersion := skew.ParseRelease(tag)
 			if !isVersion || staticpod.OfMinor(to).Compare(staticpod.OfMinor(from)) <= 0 {
 				continue
 			}
-			if next := (planner.Release{Major: from.Major, Minor: from.Minor + 1}); staticpod.OfMinor(to) != next {
-				diags = append(diags, diag.Errorf("Etcd would leave out a minor version",
-					"Cluster %q: its etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: one that is further ahead does not work with the members and the data that are there. Nothing is changed on any host. "+
-						"Give etcd an image_tag of %d.%d first, apply, and go on from there, one minor version in each apply.",
+			if next := (skew.Release{Major: from.Major, Minor: from.Minor + 1}); staticpod.OfMinor(to) != next {
+				diags = append(diags, diag.Errorf("Etcd upgrade would skip a minor version",
+					"Cluster %q: etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: "+
+						"a version further ahead does not work with the existing members and data. "+
+						"Give etcd an image_tag of %d.%d first, apply, and continue from there, one minor version in each apply.",
 					c.Label, runs, means, tag, next.Major, next.Minor).At(at).For(c.Target))
 				break
 			}
@@ -105,9 +107,9 @@ func etcdArgs(v *topology.Fleet) diag.Diagnostics {
 		}
 		for _, in := range etcdInputs(c) {
 			if !kubeadm.EtcdTakesArgs(in) {
-				diags = append(diags, diag.Errorf("Etcd would not know its arguments",
-					"Cluster %q: the configuration gives etcd the image tag %q, and Kubernetes %s gives it arguments that etcd knows since 3.6: it would not start. Nothing is changed on any host. "+
-						"Give etcd an image_tag of 3.6 first, with the version of Kubernetes that is there, and apply that; or leave image_tag out.",
+				diags = append(diags, diag.Errorf("Etcd version does not support its arguments",
+					"Cluster %q: the configuration gives etcd the image tag %q, but Kubernetes %s passes arguments that etcd supports since 3.6: "+
+						"it would not start. Give etcd an image_tag of 3.6 first, with the current version of Kubernetes, and apply that; or leave image_tag out.",
 					c.Label, kubeadm.EtcdTag(in), in.Cluster.KubernetesVersion).At(pki.Place(c, "etcd.image_tag")).For(c.Target))
 				break
 			}
@@ -169,12 +171,12 @@ func ReplacesEtcd(b *topology.Builder, n *topology.Node) bool {
 
 // etcdRuns returns the oldest version among the members that answer: by it etcd decides
 // which version the cluster has. False where none answers.
-func etcdRuns(c *topology.Cluster) (oldest planner.Release, seen bool) {
+func etcdRuns(c *topology.Cluster) (oldest skew.Release, seen bool) {
 	if c.Seen == nil {
-		return planner.Release{}, false
+		return skew.Release{}, false
 	}
 	for _, m := range c.Seen.Members {
-		if r, ok := planner.ParseRelease(m.Version); ok && (!seen || r.Compare(oldest) < 0) {
+		if r, ok := skew.ParseRelease(m.Version); ok && (!seen || r.Compare(oldest) < 0) {
 			oldest, seen = r, true
 		}
 	}
@@ -182,9 +184,9 @@ func etcdRuns(c *topology.Cluster) (oldest planner.Release, seen bool) {
 }
 
 // stepsDownTo reports whether etcd was told to step down to the minor of a release.
-func stepsDownTo(c *topology.Cluster, want planner.Release) bool {
+func stepsDownTo(c *topology.Cluster, want skew.Release) bool {
 	for _, m := range c.Seen.Members {
-		if to, ok := planner.ParseRelease(m.DowngradeTo); ok && staticpod.OfMinor(to) == staticpod.OfMinor(want) {
+		if to, ok := skew.ParseRelease(m.DowngradeTo); ok && staticpod.OfMinor(to) == staticpod.OfMinor(want) {
 			return true
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -21,21 +21,21 @@ import (
 // members come and go by turns, so that neither more hosts than necessary are members
 // nor fewer than there will be; then nodes are replaced, each by itself; what only
 // goes, goes last.
-func MembershipChanges(c *topology.Cluster) []planner.Act {
+func MembershipChanges(c *topology.Cluster) []quorum.Act {
 	if c.Etcd.External != nil || c.Founding || c.Fleet.Destroy || c.Seen == nil {
 		return nil
 	}
-	var dead, begun, back, comes, goes, replaced []planner.Act
-	readd := map[state.Target]planner.Act{}
+	var dead, begun, back, comes, goes, replaced []quorum.Act
+	readd := map[state.Target]quorum.Act{}
 	for _, n := range c.ControlPlanes() {
 		if n.Report == nil || c.Votes(n.PeerURL()) && !c.Fleet.Replaces(n.Target) {
 			continue
 		}
-		add := planner.Act{Step: topology.StepAddress(n.Target, topology.EtcdPhase), Name: n.NodeName, PeerURL: n.PeerURL(), Add: true}
+		add := quorum.Act{Step: topology.StepAddress(n.Target, topology.EtcdPhase), Name: n.NodeName, PeerURL: n.PeerURL(), Add: true}
 		switch {
 		case c.Fleet.Replaces(n.Target) && c.Fleet.Recorded.Nodes[n.Target].Role == string(config.ControlPlane):
 			readd[n.Target] = add
-		case planner.IsLearner(c.Seen.Members, add.PeerURL):
+		case quorum.IsLearner(c.Seen.Members, add.PeerURL):
 			begun = append(begun, add)
 		default:
 			comes = append(comes, add)
@@ -45,10 +45,10 @@ func MembershipChanges(c *topology.Cluster) []planner.Act {
 		if l.Cluster != c || l.Whole || !l.Acts() || l.Role != string(config.ControlPlane) {
 			continue
 		}
-		remove := planner.Act{Step: topology.StepAddress(l.Target, topology.ResetPhase), Name: l.Name, PeerURL: l.PeerURL()}
+		remove := quorum.Act{Step: topology.StepAddress(l.Target, topology.ResetPhase), Name: l.Name, PeerURL: l.PeerURL()}
 		again, returns := readd[l.Target]
 		switch {
-		case planner.Dead(c.Seen.Members, remove.PeerURL) || planner.IsLearner(c.Seen.Members, remove.PeerURL):
+		case quorum.IsDown(c.Seen.Members, remove.PeerURL) || quorum.IsLearner(c.Seen.Members, remove.PeerURL):
 			dead = append(dead, remove)
 			if returns {
 				back = append(back, again)
@@ -76,7 +76,7 @@ func CheckMembership(v *topology.Fleet) diag.Diagnostics {
 		if c.Seen == nil {
 			continue // unseenLeavers refuses that anybody leaves, and darkJoins that anybody is added
 		}
-		if planner.Alarmed(c.Seen.Members) != "" {
+		if quorum.Alarmed(c.Seen.Members) != "" {
 			continue // alarms refuses whatever is done
 		}
 		if len(c.Seen.Members) == 0 {
@@ -90,9 +90,8 @@ func CheckMembership(v *topology.Fleet) diag.Diagnostics {
 			diags = append(diags, moved...)
 		} else if d := strayLearner(c, acts); d != nil {
 			diags.Append(d)
-		} else if _, err := planner.Walk(c.Seen.Members, acts); err != nil {
-			diags.Append(diag.Errorf(wouldLoseQuorum, "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+
-				"The order would be: %s. Nothing is changed.", c.Label, err, DescribeChanges(c, acts)).At(c.Source).For(c.Target))
+		} else if _, err := quorum.Walk(c.Seen.Members, acts); err != nil {
+			diags.Append(diag.Errorf(wouldLoseQuorum, "Cluster %q: one of the membership changes of this plan cannot be made:\n\n  %v.\n\nThe order would be: %s.", c.Label, err, DescribeChanges(c, acts)).At(c.Source).For(c.Target))
 		}
 	}
 	return diags
@@ -100,15 +99,16 @@ func CheckMembership(v *topology.Fleet) diag.Diagnostics {
 
 // strayLearner refuses to add members beside a learner of which no node is known: etcd
 // takes one at a time.
-func strayLearner(c *topology.Cluster, acts []planner.Act) *diag.Diagnostic {
-	if !slices.ContainsFunc(acts, func(a planner.Act) bool { return a.Add }) {
+func strayLearner(c *topology.Cluster, acts []quorum.Act) *diag.Diagnostic {
+	if !slices.ContainsFunc(acts, func(a quorum.Act) bool { return a.Add }) {
 		return nil
 	}
 	for _, m := range c.Seen.Members {
-		ours := slices.ContainsFunc(acts, func(a planner.Act) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
+		ours := slices.ContainsFunc(acts, func(a quorum.Act) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
 		if m.Learner && !ours {
-			return diag.Errorf(otherLearner, "Etcd of cluster %q has a member without a vote already, %s (%s), which is no node of the configuration, and takes one at a time, so that nobody else can join (%s). Nothing is changed. "+
-				"If somebody has a control plane join now, wait until that is done. If nobody does, take the member out, and plan again:\n\n  etcdctl member remove %s",
+			return diag.Errorf(otherLearner, "Etcd of cluster %q already has a learner, a member without a vote, %s (%s), which is no node of the configuration. "+
+				"Etcd accepts one learner at a time, so that no other member can join (%s). If a control plane is joining now, wait until that is done. "+
+				"If none is, remove the member, and plan again:\n\n  etcdctl member remove %s",
 				c.Label, cmp.Or(m.Name, "not started yet"), strings.Join(m.PeerURLs, ", "), DescribeChanges(c, acts), m.ID).At(c.Source).For(c.Target)
 		}
 	}
@@ -124,12 +124,12 @@ func membersLeave(c *topology.Cluster) bool {
 // refuseUntold refuses to take a member away from an etcd of which nobody knows
 // who the others are, and how they do.
 func refuseUntold(c *topology.Cluster) *diag.Diagnostic {
-	return diag.Errorf("Membership of etcd cannot be told", "A control plane of cluster %q is to leave, and etcd did not say who its members are: %s. Nothing is changed. "+
-		"Bring API and etcd to answer first; where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.", c.Label, EtcdUnobserved(c)).At(c.Source).For(c.Target)
+	return diag.Errorf("Etcd members are unknown", "A control plane of cluster %q is being removed, but etcd did not list its members: %s. "+
+		"Bring API and etcd back first; if etcd has lost its quorum for good, kubewright etcd restore recreates it from a snapshot.", c.Label, EtcdUnobserved(c)).At(c.Source).For(c.Target)
 }
 
 // DescribeChanges lists acts for a sentence: cp4 joins, cp1 leaves.
-func DescribeChanges(c *topology.Cluster, acts []planner.Act) string {
+func DescribeChanges(c *topology.Cluster, acts []quorum.Act) string {
 	var out []string
 	for _, a := range acts {
 		verb := " leaves"
@@ -141,9 +141,9 @@ func DescribeChanges(c *topology.Cluster, acts []planner.Act) string {
 	return strings.Join(out, ", ")
 }
 
-// Walked returns the sentence about acts: how many members there are after each.
-func Walked(c *topology.Cluster, acts []planner.Act) string {
-	sizes, err := planner.Walk(c.Seen.Members, acts)
+// DescribeWalk returns the sentence about acts: how many members there are after each.
+func DescribeWalk(c *topology.Cluster, acts []quorum.Act) string {
+	sizes, err := quorum.Walk(c.Seen.Members, acts)
 	if err != nil || len(sizes) != len(acts) {
 		return "membership changes: " + DescribeChanges(c, acts) + "."
 	}
@@ -153,15 +153,15 @@ func Walked(c *topology.Cluster, acts []planner.Act) string {
 		if !a.Add && !c.Lists(a.PeerURL) {
 			continue // etcd does not count who leaves
 		}
-		out += fmt.Sprintf(" → %s: %d, quorum %d", DescribeChanges(c, []planner.Act{a}), sizes[i], sizes[i]/2+1)
+		out += fmt.Sprintf(" → %s: %d, quorum %d", DescribeChanges(c, []quorum.Act{a}), sizes[i], sizes[i]/2+1)
 	}
 	return out + "; held at every step."
 }
 
-// Sequence has the acts come one after another as they were walked through: who
+// OrderMembershipChanges has the acts come one after another as they were walked through: who
 // leaves waits until all before have come and gone, and who comes after a leave
 // for that leave. Pods find new workers before old ones are drained.
-func Sequence(b *topology.Builder, c *topology.Cluster) {
+func OrderMembershipChanges(b *topology.Builder, c *topology.Cluster) {
 	acts := MembershipChanges(c)
 	for i, a := range acts {
 		for _, before := range acts[:i] {
@@ -172,7 +172,7 @@ func Sequence(b *topology.Builder, c *topology.Cluster) {
 			switch {
 			case a.Add && !before.Add:
 				b.After(a.Step, done)
-			case a.Add && planner.IsLearner(c.Seen.Members, before.PeerURL):
+			case a.Add && quorum.IsLearner(c.Seen.Members, before.PeerURL):
 				b.After(a.Step, before.Step)
 			case !a.Add:
 				b.After(a.Step, done)
@@ -194,11 +194,11 @@ func Sequence(b *topology.Builder, c *topology.Cluster) {
 
 // Findings that a gate would refuse a step of the plan.
 const (
-	wouldLoseQuorum = "Plan would lose quorum of etcd"
+	wouldLoseQuorum = "Plan would lose etcd quorum"
 	PairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
 	joinsInTheDark  = "Control plane cannot join now"
-	membersDown     = "Etcd has members that are down"
+	membersDown     = "Etcd members are down"
 	Alarmed         = "Etcd has an alarm" // a warning where nothing is to be done
 )
 
@@ -214,19 +214,11 @@ func boolOrder(b bool) int {
 	return 0
 }
 
-// InOrder returns the control planes, the primary first.
-func InOrder(c *topology.Cluster) []*topology.Node {
+// PrimaryFirst returns the control planes, the primary first.
+func PrimaryFirst(c *topology.Cluster) []*topology.Node {
 	out := slices.Clone(c.ControlPlanes())
 	slices.SortStableFunc(out, func(a, b *topology.Node) int {
 		return boolOrder(b.Target == c.Primary) - boolOrder(a.Target == c.Primary)
 	})
 	return out
-}
-
-func Cluster(s *topology.RotationStage) *topology.Cluster { return s.View.Clusters[s.Place] }
-
-func Step(s *topology.RotationStage, t state.Target, phase string) state.Address {
-	id := topology.StepAddress(t, phase)
-	id.Waypoint = s.Name
-	return id
 }

@@ -285,7 +285,7 @@ func (x *execution) failed(t *tracked, err error) {
 		x.stop(fmt.Sprintf("%s failed", id))
 	case x.opts.OnError == FinishNode && !x.finishing:
 		x.finishing = true
-		x.emit(Event{Kind: KindLog, Step: id, Summary: "failed: what was begun on other nodes is finished there, and no further node is begun"})
+		x.emit(Event{Kind: KindLog, Step: id, Summary: "failed: what was begun on other nodes is finished there, and no other node is begun"})
 	}
 }
 

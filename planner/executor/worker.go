@@ -36,7 +36,7 @@ type CutShortError struct{ Err error }
 
 // Error says so, and how the step took it unless that was all it had to say.
 func (e *CutShortError) Error() string {
-	const text = "the run was stopped while this was under way, and how far it came is not known"
+	const text = "the run was stopped during this operation, and how far it came is unknown"
 	if errors.Is(e.Err, context.Canceled) {
 		return text
 	}

@@ -13,7 +13,7 @@ import (
 // arguments makes a command line as kubeadm does: the base sorted by name
 // without those that the user names too, then the user's in their order. Until
 // 1.34.3 and in 1.35.0 everything was sorted together.
-func (v *view) arguments(base []state.Arg, extra []config.Arg) []state.Arg {
+func (s *settings) arguments(base []state.Arg, extra []config.Arg) []state.Arg {
 	slices.SortFunc(base, compareArgs)
 	var out []state.Arg
 	for _, a := range base {
@@ -24,7 +24,7 @@ func (v *view) arguments(base []state.Arg, extra []config.Arg) []state.Arg {
 	for _, a := range extra {
 		out = append(out, state.Arg{Name: a.Name, Value: a.Value})
 	}
-	if !v.release.userOrder {
+	if !s.release.userOrder {
 		slices.SortFunc(out, compareArgs)
 	}
 	return out
@@ -72,4 +72,12 @@ func flags(args []state.Arg) []string {
 		out[i] = "--" + a.Name + "=" + a.Value
 	}
 	return out
+}
+
+// FlagName returns a flag's name as its component reads it: all but etcd take _ for -.
+func FlagName(component, name string) string {
+	if component == "etcd" {
+		return name
+	}
+	return strings.ReplaceAll(name, "_", "-")
 }

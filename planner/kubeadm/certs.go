@@ -58,8 +58,8 @@ type KeyPair struct {
 
 // ServiceAccountKeys returns the pair that signs and checks service accounts' tokens.
 func ServiceAccountKeys(in Input) KeyPair {
-	v := in.view()
-	return KeyPair{Base: v.pki("sa"), Algorithm: v.algorithm()}
+	s := in.settings()
+	return KeyPair{Base: s.pki("sa"), Algorithm: s.algorithm()}
 }
 
 // The common names of the CAs, by base name.
@@ -67,18 +67,18 @@ var caNames = map[string]string{"ca": "kubernetes", "front-proxy-ca": "front-pro
 
 // CAs lists the certificate authorities in kubeadm's order; external etcd has its own.
 func CAs(in Input) []Certificate {
-	v := in.view()
+	s := in.settings()
 	bases := []string{"ca", "front-proxy-ca", "etcd/ca"}
 	names := []string{"ca", "front-proxy-ca", "etcd-ca"}
-	if v.Etcd.External != nil {
+	if s.Etcd.External != nil {
 		bases = bases[:2]
 	}
 	var out []Certificate
 	for i, base := range bases {
 		cn := caNames[base]
 		out = append(out, Certificate{
-			Name: names[i], Base: v.pki(base), CA: v.pki(base), CAName: cn, CommonName: cn, DNSNames: []string{cn},
-			Usages: slices.Clone(caUsages), Algorithm: v.algorithm(), Validity: v.Certificates.CAValidity,
+			Name: names[i], Base: s.pki(base), CA: s.pki(base), CAName: cn, CommonName: cn, DNSNames: []string{cn},
+			Usages: slices.Clone(caUsages), Algorithm: s.algorithm(), Validity: s.Certificates.CAValidity,
 		})
 	}
 	return out
@@ -86,49 +86,34 @@ func CAs(in Input) []Certificate {
 
 // Leaves lists the certificates of a control plane in kubeadm's order.
 func Leaves(in Input) []Certificate {
-	v := in.view()
+	s := in.settings()
 	out := []Certificate{
-		v.leaf("apiserver", "apiserver", "ca", "kube-apiserver", serverAuth),
-		v.leaf("apiserver-kubelet-client", "apiserver-kubelet-client", "ca", "kube-apiserver-kubelet-client", clientAuth),
-		v.leaf("front-proxy-client", "front-proxy-client", "front-proxy-ca", "front-proxy-client", clientAuth),
+		s.leaf("apiserver", "apiserver", "ca", "kube-apiserver", serverAuth),
+		s.leaf("apiserver-kubelet-client", "apiserver-kubelet-client", "ca", "kube-apiserver-kubelet-client", clientAuth),
+		s.leaf("front-proxy-client", "front-proxy-client", "front-proxy-ca", "front-proxy-client", clientAuth),
 	}
-	out[0].DNSNames, out[0].IPAddresses = v.apiServerSANs()
-	if !v.release.plainClient {
+	out[0].DNSNames, out[0].IPAddresses = apiServer{s}.sans()
+	if !s.release.plainClient {
 		out[1].Organizations = []string{clusterAdmins}
 	}
-	if v.Etcd.External != nil {
+	if s.Etcd.External != nil {
 		return out
 	}
-	server := v.leaf("etcd-server", "etcd/server", "etcd/ca", v.name, serverAuth, clientAuth)
-	server.DNSNames, server.IPAddresses = v.etcdSANs(v.Etcd.ServerCertSANs)
-	peer := v.leaf("etcd-peer", "etcd/peer", "etcd/ca", v.name, serverAuth, clientAuth)
-	peer.DNSNames, peer.IPAddresses = v.etcdSANs(v.Etcd.PeerCertSANs)
+	server := s.leaf("etcd-server", "etcd/server", "etcd/ca", s.name, serverAuth, clientAuth)
+	server.DNSNames, server.IPAddresses = etcdMember{s}.sans(s.Etcd.ServerCertSANs)
+	peer := s.leaf("etcd-peer", "etcd/peer", "etcd/ca", s.name, serverAuth, clientAuth)
+	peer.DNSNames, peer.IPAddresses = etcdMember{s}.sans(s.Etcd.PeerCertSANs)
 	return append(out, server, peer,
-		v.leaf("etcd-healthcheck-client", "etcd/healthcheck-client", "etcd/ca", "kube-etcd-healthcheck-client", clientAuth),
-		v.leaf("apiserver-etcd-client", "apiserver-etcd-client", "etcd/ca", "kube-apiserver-etcd-client", clientAuth))
+		s.leaf("etcd-healthcheck-client", "etcd/healthcheck-client", "etcd/ca", "kube-etcd-healthcheck-client", clientAuth),
+		s.leaf("apiserver-etcd-client", "apiserver-etcd-client", "etcd/ca", "kube-apiserver-etcd-client", clientAuth))
 }
 
-func (v *view) leaf(name, base, ca, commonName string, usages ...string) Certificate {
+func (s *settings) leaf(name, base, ca, commonName string, usages ...string) Certificate {
 	return Certificate{
-		Name: name, Base: v.pki(base), CA: v.pki(ca), CAName: caNames[ca], CommonName: commonName,
+		Name: name, Base: s.pki(base), CA: s.pki(ca), CAName: caNames[ca], CommonName: commonName,
 		Usages:    append(slices.Clone(leafUsages), usages...),
-		Algorithm: v.algorithm(), Validity: v.Certificates.Validity,
+		Algorithm: s.algorithm(), Validity: s.Certificates.Validity,
 	}
-}
-
-// apiServerSANs returns the names under which an API server is called.
-func (v *view) apiServerSANs() (dns, ips []string) {
-	names := []string{v.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + v.Network.DNSDomain}
-	names = append(names, indexedIP(v.Network.ServiceSubnet, 1), v.advertise)
-	if v.ControlPlaneEndpoint != "" {
-		names = append(names, hostOf(v.ControlPlaneEndpoint))
-	}
-	return splitSANs(append(names, v.APIServer.CertSANs...))
-}
-
-// etcdSANs returns the names under which an etcd member is called.
-func (v *view) etcdSANs(extra []string) (dns, ips []string) {
-	return splitSANs(append([]string{v.name, "localhost", v.advertise, "127.0.0.1", "::1"}, extra...))
 }
 
 // splitSANs parts names from addresses, without repetition; what is neither is

@@ -100,32 +100,32 @@ type externalEtcd struct {
 }
 
 // clusterConfiguration returns what kubeadm of this version would store.
-func (v *view) clusterConfiguration() clusterConfiguration {
+func (s *settings) clusterConfiguration() clusterConfiguration {
 	return clusterConfiguration{
 		APIVersion: "kubeadm.k8s.io/v1beta4", Kind: "ClusterConfiguration",
-		Etcd:                 v.etcdConfig(),
-		Networking:           networking{v.Network.ServiceSubnet, v.Network.PodSubnet, v.Network.DNSDomain},
-		KubernetesVersion:    "v" + v.KubernetesVersion,
-		ControlPlaneEndpoint: v.ControlPlaneEndpoint,
-		APIServer:            apiServerConfig{componentOf(v.APIServer.Component), v.APIServer.CertSANs},
-		ControllerManager:    componentOf(v.ControllerManager),
-		Scheduler:            componentOf(v.Scheduler),
-		DNS:                  dnsConfig{imageMeta{v.DNS.ImageRepository, v.DNS.ImageTag}, v.DNS.Disabled},
-		Proxy:                proxyConfig{v.KubeProxy.Disabled},
-		CertificatesDir:      v.Certificates.Dir,
-		ImageRepository:      v.ImageRepository,
-		FeatureGates:         v.FeatureGates,
-		ClusterName:          v.Name,
-		EncryptionAlgorithm:  v.Certificates.Algorithm,
-		CertificateValidity:  metav1.Duration{Duration: v.Certificates.Validity},
-		CAValidity:           metav1.Duration{Duration: v.Certificates.CAValidity},
+		Etcd:                 s.etcdConfig(),
+		Networking:           networking{s.Network.ServiceSubnet, s.Network.PodSubnet, s.Network.DNSDomain},
+		KubernetesVersion:    "v" + s.KubernetesVersion,
+		ControlPlaneEndpoint: s.ControlPlaneEndpoint,
+		APIServer:            apiServerConfig{componentOf(s.APIServer.Component), s.APIServer.CertSANs},
+		ControllerManager:    componentOf(s.ControllerManager),
+		Scheduler:            componentOf(s.Scheduler),
+		DNS:                  dnsConfig{imageMeta{s.DNS.ImageRepository, s.DNS.ImageTag}, s.DNS.Disabled},
+		Proxy:                proxyConfig{s.KubeProxy.Disabled},
+		CertificatesDir:      s.Certificates.Dir,
+		ImageRepository:      s.ImageRepository,
+		FeatureGates:         s.FeatureGates,
+		ClusterName:          s.Name,
+		EncryptionAlgorithm:  s.Certificates.Algorithm,
+		CertificateValidity:  metav1.Duration{Duration: s.Certificates.Validity},
+		CAValidity:           metav1.Duration{Duration: s.Certificates.CAValidity},
 	}
 }
 
-func (v *view) etcdConfig() etcdConfig {
-	if e := v.Etcd.External; e != nil {
+func (s *settings) etcdConfig() etcdConfig {
+	if e := s.Etcd.External; e != nil {
 		out := &externalEtcd{Endpoints: e.Endpoints, CAFile: e.CAFile, CertFile: e.CertFile, KeyFile: e.KeyFile}
-		if v.release.httpEndpoints {
+		if s.release.httpEndpoints {
 			out.HTTPEndpoints = e.HTTPEndpoints
 			if len(out.HTTPEndpoints) == 0 {
 				out.HTTPEndpoints = e.Endpoints
@@ -133,7 +133,7 @@ func (v *view) etcdConfig() etcdConfig {
 		}
 		return etcdConfig{External: out}
 	}
-	e := v.Etcd
+	e := s.Etcd
 	return etcdConfig{Local: &localEtcd{
 		imageMeta: imageMeta{e.ImageRepository, e.ImageTag}, DataDir: e.DataDir,
 		ExtraArgs: argsOf(e.Args), ExtraEnvs: envVars(e.Envs),

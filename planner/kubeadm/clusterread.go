@@ -28,13 +28,13 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the ClusterConfiguration in the ConfigMap kubeadm-config cannot be read: %w. "+
-			"Put it right there (kubectl -n kube-system edit configmap kubeadm-config), and run the same command again", err)
+			"Correct it there (kubectl -n kube-system edit configmap kubeadm-config), and run the same command again", err)
 	}
 	if k.APIVersion != "kubeadm.k8s.io/v1beta4" || k.Kind != "ClusterConfiguration" {
-		return nil, fmt.Errorf("cannot read %s of %s: only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood, as which kubeadm 1.31 and later write it when they upgrade a cluster", k.Kind, k.APIVersion)
+		return nil, fmt.Errorf("cannot read %s of %s: only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is supported, which kubeadm 1.31 and later write when they upgrade a cluster", k.Kind, k.APIVersion)
 	}
 	if err := CheckVersion(k.KubernetesVersion); err != nil {
-		return nil, fmt.Errorf("%w. An older cluster is upgraded by what made it first", err)
+		return nil, fmt.Errorf("%w. Upgrade an older cluster first with the tool that created it", err)
 	}
 	c := config.NewCluster(label, strings.TrimPrefix(k.KubernetesVersion, "v"))
 	c.ControlPlaneEndpoint, c.FeatureGates = k.ControlPlaneEndpoint, k.FeatureGates
@@ -150,13 +150,13 @@ func ReadDocument(object state.Value, key string) state.Value {
 // SharedKubeletConfig returns the configuration of kubelets that kubeadm would keep in the
 // cluster, as a document.
 func SharedKubeletConfig(in Input) (state.Value, error) {
-	o, err := in.view().kubeletConfigMap()
+	o, err := kubelet{in.settings()}.configMap()
 	return ReadDocument(o.Object, "kubelet"), err
 }
 
 // SharedProxyConfig returns the configuration of kube-proxy.
 func SharedProxyConfig(in Input) (state.Value, error) {
-	o, err := in.view().proxyConfigMap()
+	o, err := kubeProxy{in.settings()}.configMap()
 	return ReadDocument(o.Object, "config.conf"), err
 }
 

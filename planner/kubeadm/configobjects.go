@@ -1,49 +1,23 @@
 package kubeadm
 
-import (
-	"fmt"
-
-	"github.com/kubewright/kubewright/state"
-)
+import "github.com/kubewright/kubewright/state"
 
 // configObjects returns those of upload-config, and the administrators' binding
 // that init makes before any of them.
-func (v *view) configObjects() ([]Object, error) {
-	kubelet, err := v.kubeletConfigMap()
+func (s *settings) configObjects() ([]Object, error) {
+	shared, err := kubelet{s}.configMap()
 	if err != nil {
 		return nil, err
 	}
 	tokens, nodes := group(DefaultTokenGroup), group(nodesGroup)
-	config := mustYAML(v.clusterConfiguration())
+	config := mustYAML(s.clusterConfiguration())
 	out := []Object{
 		clusterBinding(uploadConfig, clusterAdmins, "cluster-admin", group(clusterAdmins)),
 		configMap(uploadConfig, systemNamespace, "kubeadm-config", map[string]string{"ClusterConfiguration": config}, nil),
 	}
 	out = append(out, reader(uploadConfig, systemNamespace, "kubeadm:nodes-kubeadm-config", "configmaps", "kubeadm-config", tokens, nodes)...)
-	out = append(out, kubelet)
+	out = append(out, shared)
 	return append(out, reader(uploadConfig, systemNamespace, "kubeadm:kubelet-config", "configmaps", "kubelet-config", nodes, tokens)...), nil
-}
-
-// kubeletConfigMap holds what all kubelets share. Until 1.36 kubeadm lets the
-// resolver of the host on which it runs get into it.
-func (v *view) kubeletConfigMap() (Object, error) {
-	c, err := v.kubeletConfig()
-	if err != nil {
-		return Object{}, err
-	}
-	if v.release.sharedResolver {
-		v.setResolver(c)
-	}
-	content, err := marshalYAML(c)
-	if err != nil {
-		return Object{}, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
-	}
-	data := map[string]string{"kubelet": string(content)}
-	var metadata object
-	if isEmpty(v.Kubelet.Config) {
-		metadata = hashAnnotation(data)
-	}
-	return configMap(uploadConfig, systemNamespace, "kubelet-config", data, metadata), nil
 }
 
 // CAPlaceholder stands in cluster-info's kubeconfig, in
@@ -53,7 +27,7 @@ const CAPlaceholder = "a3ViZXdyaWdodDpjbHVzdGVyLWNh" // "kubewright:cluster-ca"
 
 // tokenObjects let nodes join: rights of their tokens, and cluster-info, which
 // everybody may read.
-func (v *view) tokenObjects() []Object {
+func (s *settings) tokenObjects() []Object {
 	tokens := group(DefaultTokenGroup)
 	out := []Object{
 		newObject(bootstrapToken, rbacVersion, "ClusterRole", "", "kubeadm:get-nodes", object{
@@ -66,28 +40,28 @@ func (v *view) tokenObjects() []Object {
 		clusterBinding(bootstrapToken, "kubeadm:node-autoapprove-certificate-rotation",
 			"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", group(nodesGroup)),
 	}
-	if v.release.plainClient {
+	if s.release.plainClient {
 		out = append(out, clusterBinding(bootstrapToken, "kubeadm:apiserver-kubelet-client",
 			"system:kubelet-api-admin", subject("User", "kube-apiserver-kubelet-client")))
 	}
-	out = append(out, configMap(bootstrapToken, "kube-public", "cluster-info", map[string]string{"kubeconfig": v.clusterInfo()}, nil))
+	out = append(out, configMap(bootstrapToken, "kube-public", "cluster-info", map[string]string{"kubeconfig": s.clusterInfo()}, nil))
 	return append(out, reader(bootstrapToken, "kube-public", "kubeadm:bootstrap-signer-clusterinfo", "configmaps", "cluster-info",
 		subject("User", "system:anonymous"))...)
 }
 
 // clusterInfo returns a kubeconfig with nothing but the cluster, whose name is
 // empty, as client-go writes it.
-func (v *view) clusterInfo() string {
+func (s *settings) clusterInfo() string {
 	return mustYAML(object{
 		"apiVersion": "v1", "kind": "Config", "contexts": nil, "users": nil, "current-context": "",
 		"clusters": []object{{"name": "", "cluster": object{
-			"certificate-authority-data": CAPlaceholder, "server": v.sharedURL(),
+			"certificate-authority-data": CAPlaceholder, "server": s.sharedURL(),
 		}}},
 	})
 }
 
 // secretReaders let joining control planes read the Secret kubeadm-certs.
-func (v *view) secretReaders() []Object {
+func (s *settings) secretReaders() []Object {
 	return reader(uploadCerts, systemNamespace, "kubeadm:kubeadm-certs", "secrets", "kubeadm-certs", group(DefaultTokenGroup))
 }
 
@@ -101,11 +75,11 @@ type Marks struct {
 // (its taints are a flag of its kubelet). An empty list of taints is none, nil
 // is kubeadm's default.
 func NodeMarks(in Input) Marks {
-	v := in.view()
-	if !v.controlPlane() {
+	s := in.settings()
+	if !s.controlPlane() {
 		return Marks{}
 	}
-	taints := v.node.Taints
+	taints := s.node.Taints
 	if taints == nil {
 		taints = []state.Taint{{Key: ControlPlaneRole, Effect: "NoSchedule"}}
 	}

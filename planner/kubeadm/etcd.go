@@ -15,18 +15,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// etcdMember is the stacked member of etcd on one control plane.
+type etcdMember struct{ *settings }
+
 // EtcdPod renders the manifest of a stacked etcd member. An empty
 // initialCluster names this member alone, as init does; with existing the
 // member joins the cluster that initialCluster names.
 func EtcdPod(in Input, initialCluster string, existing bool) ([]byte, error) {
-	v := in.view()
-	if v.Etcd.External != nil {
+	e := etcdMember{in.settings()}
+	if e.Etcd.External != nil {
 		return nil, errors.New("internal error: external etcd has no static pod")
 	}
 	if initialCluster == "" {
-		initialCluster = v.name + "=" + httpsURL(v.advertise, etcdPeerPort)
+		initialCluster = e.name + "=" + httpsURL(e.advertise, etcdPeerPort)
 	}
-	pod, err := v.patchPod(v.etcd(initialCluster))
+	pod, err := e.patchPod(e.pod(initialCluster))
 	if err != nil {
 		return nil, err
 	}
@@ -51,57 +54,57 @@ func joining(pod *corev1.Pod) {
 	}
 }
 
-func (v *view) etcd(initialCluster string) corev1.Pod {
+func (e etcdMember) pod(initialCluster string) corev1.Pod {
 	var m mounts
 	// The mounts keep this order and are writable, the certificates too: so kubeadm has it.
-	m.add("etcd-data", v.Etcd.DataDir, v.Etcd.DataDir, false, corev1.HostPathDirectoryOrCreate)
-	m.add("etcd-certs", v.pki("etcd"), v.pki("etcd"), false, corev1.HostPathDirectoryOrCreate)
+	m.add("etcd-data", e.Etcd.DataDir, e.Etcd.DataDir, false, corev1.HostPathDirectoryOrCreate)
+	m.add("etcd-certs", e.pki("etcd"), e.pki("etcd"), false, corev1.HostPathDirectoryOrCreate)
 	order := slices.Clone(m.mounts)
 	m.sort()
 	m.mounts = order
 	requests := cpu("100m")
 	requests[corev1.ResourceMemory] = resource.MustParse("100Mi")
-	p := v.etcdProbe()
+	p := e.probe()
 	p.liveness, p.readiness, p.startup = "/livez", "/readyz", "/readyz"
-	return v.pod(component{
-		name: "etcd", image: v.etcdImage(), mounts: m,
-		args: v.arguments(v.etcdArgs(initialCluster), v.Etcd.Args), requests: requests, probe: p,
+	return e.staticPod(component{
+		name: "etcd", image: e.image(), mounts: m,
+		args: e.arguments(e.args(initialCluster), e.Etcd.Args), requests: requests, probe: p,
 		// The proxies' environment is not etcd's.
-		env: (&view{}).env(v.Etcd.Envs),
+		env: (&settings{}).env(e.Etcd.Envs),
 		// By this annotation kubeadm finds the members.
 		annotations: map[string]string{
-			"kubeadm.kubernetes.io/etcd.advertise-client-urls": httpsURL(v.advertise, etcdClientPort),
+			"kubeadm.kubernetes.io/etcd.advertise-client-urls": httpsURL(e.advertise, etcdClientPort),
 		},
 	})
 }
 
-func (v *view) etcdArgs(initialCluster string) []state.Arg {
-	client, peer := httpsURL(v.advertise, etcdClientPort), httpsURL(v.advertise, etcdPeerPort)
+func (e etcdMember) args(initialCluster string) []state.Arg {
+	client, peer := httpsURL(e.advertise, etcdClientPort), httpsURL(e.advertise, etcdPeerPort)
 	return append([]state.Arg{
 		{Name: "advertise-client-urls", Value: client},
-		{Name: "cert-file", Value: v.pki("etcd/server.crt")},
+		{Name: "cert-file", Value: e.pki("etcd/server.crt")},
 		{Name: "client-cert-auth", Value: "true"},
-		{Name: "data-dir", Value: v.Etcd.DataDir},
+		{Name: "data-dir", Value: e.Etcd.DataDir},
 		{Name: "initial-advertise-peer-urls", Value: peer},
 		{Name: "initial-cluster", Value: initialCluster},
-		{Name: "key-file", Value: v.pki("etcd/server.key")},
-		{Name: "listen-client-urls", Value: httpsURL(v.loopback(), etcdClientPort) + "," + client},
-		{Name: "listen-metrics-urls", Value: "http://" + hostPort(v.loopback(), metricsPort)},
+		{Name: "key-file", Value: e.pki("etcd/server.key")},
+		{Name: "listen-client-urls", Value: httpsURL(e.loopback(), etcdClientPort) + "," + client},
+		{Name: "listen-metrics-urls", Value: "http://" + hostPort(e.loopback(), metricsPort)},
 		{Name: "listen-peer-urls", Value: peer},
-		{Name: "name", Value: v.name},
-		{Name: "peer-cert-file", Value: v.pki("etcd/peer.crt")},
+		{Name: "name", Value: e.name},
+		{Name: "peer-cert-file", Value: e.pki("etcd/peer.crt")},
 		{Name: "peer-client-cert-auth", Value: "true"},
-		{Name: "peer-key-file", Value: v.pki("etcd/peer.key")},
-		{Name: "peer-trusted-ca-file", Value: v.pki("etcd/ca.crt")},
+		{Name: "peer-key-file", Value: e.pki("etcd/peer.key")},
+		{Name: "peer-trusted-ca-file", Value: e.pki("etcd/ca.crt")},
 		{Name: "snapshot-count", Value: "10000"},
-		{Name: "trusted-ca-file", Value: v.pki("etcd/ca.crt")},
-	}, v.etcdWatchArgs()...)
+		{Name: "trusted-ca-file", Value: e.pki("etcd/ca.crt")},
+	}, e.watchArgs()...)
 }
 
-// etcdWatchArgs have had these names since etcd 3.6. Until 1.35 kubeadm gives
+// watchArgs have had these names since etcd 3.6. Until 1.35 kubeadm gives
 // an older image the older names; from 1.36 on it does not look.
-func (v *view) etcdWatchArgs() []state.Arg {
-	if v.release.etcdFlagsByTag && !atLeast(v.etcdTag(), renamedEtcdArgs) {
+func (e etcdMember) watchArgs() []state.Arg {
+	if e.release.etcdFlagsByTag && !atLeast(e.tag(), renamedEtcdArgs) {
 		return []state.Arg{
 			{Name: "experimental-initial-corrupt-check", Value: "true"},
 			{Name: "experimental-watch-progress-notify-interval", Value: "5s"},
@@ -119,8 +122,8 @@ const renamedEtcdArgs = "3.6.0"
 // EtcdTakesArgs reports whether the etcd of the image knows the arguments that it is given.
 // What a tag that is no version knows is its owner's to say.
 func EtcdTakesArgs(in Input) bool {
-	v := in.view()
-	return v.release.etcdFlagsByTag || !NewerTag(renamedEtcdArgs, v.etcdTag())
+	e := etcdMember{in.settings()}
+	return e.release.etcdFlagsByTag || !NewerTag(renamedEtcdArgs, e.tag())
 }
 
 // atLeast compares a tag as a semantic version; what is none is older.
@@ -137,10 +140,10 @@ func NewerTag(tag, than string) bool {
 	return err == nil && errOther == nil && other.LessThan(v)
 }
 
-// etcdProbe asks the first of the addresses at which etcd serves its metrics.
-func (v *view) etcdProbe() probe {
-	p := probe{host: v.loopback(), port: metricsPort, scheme: corev1.URISchemeHTTP}
-	urls, ok := lastArg(v.Etcd.Args, "listen-metrics-urls")
+// probe asks the first of the addresses at which etcd serves its metrics.
+func (e etcdMember) probe() probe {
+	p := probe{host: e.loopback(), port: metricsPort, scheme: corev1.URISchemeHTTP}
+	urls, ok := lastArg(e.Etcd.Args, "listen-metrics-urls")
 	if !ok {
 		return p
 	}
@@ -169,3 +172,20 @@ func ClientURL(n *config.Node) string {
 func PeerURL(address string) string {
 	return httpsURL(state.CanonicalIP(address), etcdPeerPort)
 }
+
+// sans returns the names under which an etcd member is called.
+func (e etcdMember) sans(extra []string) (dns, ips []string) {
+	return splitSANs(append([]string{e.name, "localhost", e.advertise, "127.0.0.1", "::1"}, extra...))
+}
+
+func (e etcdMember) image() string {
+	return firstOf(e.Etcd.ImageRepository, e.ImageRepository) + "/etcd:" + e.tag()
+}
+
+func (e etcdMember) tag() string { return firstOf(e.Etcd.ImageTag, e.release.etcd) }
+
+// EtcdImage returns the image of stacked members.
+func EtcdImage(in Input) string { return etcdMember{in.settings()}.image() }
+
+// EtcdTag returns the tag of it, which is etcd's version where nobody gives another one.
+func EtcdTag(in Input) string { return etcdMember{in.settings()}.tag() }

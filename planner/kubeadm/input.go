@@ -60,8 +60,8 @@ const (
 // DefaultTokenGroup is the group of the tokens that let nodes join.
 const DefaultTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 
-// view is an input with its defaults filled in and with what follows from it.
-type view struct {
+// settings is an input with its defaults filled in and with what follows from it.
+type settings struct {
 	config.Cluster // a copy; what it points to is not to be changed
 
 	node       *config.Node
@@ -79,22 +79,22 @@ type view struct {
 	shared string
 }
 
-// view resolves an input. It tolerates what a configuration that is being
+// settings resolves an input. It tolerates what a configuration that is being
 // checked may lack.
-func (in Input) view() *view {
-	v := &view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
-	v.name, v.facts = in.nodeName(), in.hostFacts()
-	if v.node == nil {
-		v.node = &config.Node{Role: config.ControlPlane}
+func (in Input) settings() *settings {
+	s := &settings{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
+	s.name, s.facts = in.nodeName(), in.hostFacts()
+	if s.node == nil {
+		s.node = &config.Node{Role: config.ControlPlane}
 	}
 	if in.Kept != nil {
-		v.kept = *in.Kept
+		s.kept = *in.Kept
 	}
-	fillDefaults(&v.Cluster)
-	v.release = releaseOf(v.KubernetesVersion)
-	v.advertise = v.node.AdvertiseAddress()
-	v.shared = state.CanonicalIP(firstOf(in.SharedAddress, v.advertise))
-	return v
+	fillDefaults(&s.Cluster)
+	s.release = releaseOf(s.KubernetesVersion)
+	s.advertise = s.node.AdvertiseAddress()
+	s.shared = state.CanonicalIP(firstOf(in.SharedAddress, s.advertise))
+	return s
 }
 
 // nodeName returns the Kubernetes node name.
@@ -144,11 +144,11 @@ func fillDefaults(c *config.Cluster) {
 }
 
 // controlPlane reports whether the node is a control plane.
-func (v *view) controlPlane() bool { return v.node.Role == config.ControlPlane }
+func (s *settings) controlPlane() bool { return s.node.Role == config.ControlPlane }
 
 // gate reports whether a feature gate of kubeadm is on.
-func (v *view) gate(name string, byDefault bool) bool {
-	if on, ok := v.FeatureGates[name]; ok {
+func (s *settings) gate(name string, byDefault bool) bool {
+	if on, ok := s.FeatureGates[name]; ok {
 		return on
 	}
 	return byDefault
@@ -156,11 +156,11 @@ func (v *view) gate(name string, byDefault bool) bool {
 
 // algorithm returns the keys' algorithm. The deprecated gate, where it is written at
 // all, decides instead (until 1.36).
-func (v *view) algorithm() string {
-	on, written := v.FeatureGates["PublicKeysECDSA"]
+func (s *settings) algorithm() string {
+	on, written := s.FeatureGates["PublicKeysECDSA"]
 	switch {
-	case !v.release.ecdsaGate || !written:
-		return v.Certificates.Algorithm
+	case !s.release.ecdsaGate || !written:
+		return s.Certificates.Algorithm
 	case on:
 		return "ECDSA-P256"
 	}
@@ -168,26 +168,17 @@ func (v *view) algorithm() string {
 }
 
 // pki joins a path below the certificates folder.
-func (v *view) pki(name string) string { return v.Certificates.Dir + "/" + name }
+func (s *settings) pki(name string) string { return s.Certificates.Dir + "/" + name }
 
 // localURL returns where this node's own API server answers.
-func (v *view) localURL() string { return httpsURL(v.advertise, v.BindPort) }
+func (s *settings) localURL() string { return httpsURL(s.advertise, s.BindPort) }
 
 // sharedURL returns where any API server of the cluster answers.
-func (v *view) sharedURL() string {
-	if v.ControlPlaneEndpoint == "" {
-		return httpsURL(v.shared, v.BindPort)
+func (s *settings) sharedURL() string {
+	if s.ControlPlaneEndpoint == "" {
+		return httpsURL(s.shared, s.BindPort)
 	}
-	return "https://" + v.ControlPlaneEndpoint
-}
-
-// criSocket returns the runtime's endpoint; the scheme is completed as kubeadm does.
-func (v *view) criSocket() string {
-	s := firstOf(v.node.CRISocket, v.facts.CRISocket, "unix:///var/run/containerd/containerd.sock")
-	if !strings.Contains(s, "://") {
-		s = "unix://" + s
-	}
-	return s
+	return "https://" + s.ControlPlaneEndpoint
 }
 
 func httpsURL(host string, port int) string {

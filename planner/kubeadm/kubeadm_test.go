@@ -249,7 +249,7 @@ func TestCheck(t *testing.T) {
 	}
 	for want, change := range map[string]func(*config.Cluster){
 		"version 1.33.1 of Kubernetes is not supported: versions 1.34 to 1.37 are":                                                func(c *config.Cluster) { c.KubernetesVersion = "1.33.1" },
-		"cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Take it out of feature_gates": func(c *config.Cluster) { c.FeatureGates = map[string]bool{"RootlessControlPlane": true} },
+		"cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Remove it from feature_gates": func(c *config.Cluster) { c.FeatureGates = map[string]bool{"RootlessControlPlane": true} },
 		`unknown field "maxPod"`:                 func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPod": 1}) },
 		"cannot read the KubeletConfiguration: ": func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPods": "many"}) },
 		`unknown field "maxpods"`:                func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxpods": 1}) },
@@ -258,7 +258,7 @@ func TestCheck(t *testing.T) {
 			c.KubernetesVersion, c.ProxyEnv = "1.37.1", map[string]string{"https_proxy": "http://proxy:3128"}
 			patch("kubeproxydaemonset", "json", `[{"op":"remove","path":"/spec/template/spec/containers"}]`)(c)
 		},
-		"cannot use tlsCurvePreferences of KubeletConfiguration: the kubelet of Kubernetes 1.34 does not know it": func(c *config.Cluster) {
+		"cannot use tlsCurvePreferences of KubeletConfiguration: the kubelet of Kubernetes 1.34 does not support it": func(c *config.Cluster) {
 			c.KubernetesVersion = "1.34.9"
 			c.Kubelet.Config = state.FromGo(map[string]any{"tlsCurvePreferences": []any{29}})
 		},

@@ -37,61 +37,50 @@ const RotatedCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 // on the founder, by join on the others, whose kubelets bootstrap theirs. With
 // an external CA nobody bootstraps, so every control plane has a kubelet.conf.
 func Kubeconfigs(in Input, founder bool) []Kubeconfig {
-	v := in.view()
-	out := []Kubeconfig{v.kubeconfig("admin", v.sharedURL(), "kubernetes-admin", clusterAdmins)}
+	s := in.settings()
+	out := []Kubeconfig{s.kubeconfig("admin", s.sharedURL(), "kubernetes-admin", clusterAdmins)}
 	if founder {
 		out = append(out, SuperAdminKubeconfig(in))
 	}
-	if founder || v.externalCA {
-		out = append(out, v.kubeletKubeconfig())
+	if founder || s.externalCA {
+		out = append(out, kubelet{s}.inlinedKubeconfig())
 	}
 	return append(out,
-		v.kubeconfig("controller-manager", v.localURL(), "system:kube-controller-manager"),
-		v.kubeconfig("scheduler", v.localURL(), "system:kube-scheduler"))
+		s.kubeconfig("controller-manager", s.localURL(), "system:kube-controller-manager"),
+		s.kubeconfig("scheduler", s.localURL(), "system:kube-scheduler"))
 }
 
 // SuperAdminKubeconfig returns the founder's, which passes every authorization. kubeadm
 // certs renew renews it where it is.
 func SuperAdminKubeconfig(in Input) Kubeconfig {
-	v := in.view()
-	return v.kubeconfig("super-admin", v.sharedURL(), "kubernetes-super-admin", "system:masters")
+	s := in.settings()
+	return s.kubeconfig("super-admin", s.sharedURL(), "kubernetes-super-admin", "system:masters")
 }
 
 // KubeletKubeconfig returns a kubelet.conf with an inlined certificate: the
 // founder's, and with an external CA every node's.
-func KubeletKubeconfig(in Input) Kubeconfig { return in.view().kubeletKubeconfig() }
+func KubeletKubeconfig(in Input) Kubeconfig { return kubelet{in.settings()}.inlinedKubeconfig() }
 
-func (v *view) kubeletKubeconfig() Kubeconfig {
-	return v.kubeconfig("kubelet", v.kubeletServer(), "system:node:"+v.name, "system:nodes")
-}
-
-func (v *view) kubeconfig(file, server, user string, organizations ...string) Kubeconfig {
+func (s *settings) kubeconfig(file, server, user string, organizations ...string) Kubeconfig {
 	return Kubeconfig{
-		Path: kubernetesDir + "/" + file + ".conf", Server: server, Cluster: v.Name,
-		User: user, Context: user + "@" + v.Name, CommonName: user, Organizations: organizations,
+		Path: kubernetesDir + "/" + file + ".conf", Server: server, Cluster: s.Name,
+		User: user, Context: user + "@" + s.Name, CommonName: user, Organizations: organizations,
 	}
 }
 
 // KubeletServer returns the URL at which the node's kubelet finds the API: a
 // control plane's asks its own API server, so that it never talks to an older
 // one during an upgrade.
-func KubeletServer(in Input) string { return in.view().kubeletServer() }
-
-func (v *view) kubeletServer() string {
-	if v.controlPlane() && !(v.release.localModeGate && !v.gate("ControlPlaneKubeletLocalMode", true)) {
-		return v.localURL()
-	}
-	return v.sharedURL()
-}
+func KubeletServer(in Input) string { return kubelet{in.settings()}.server() }
 
 // BootstrapKubeconfig returns the kubeconfig of a joining node, with a token instead of a
 // certificate. Its context is named for the default cluster name whatever the
 // cluster is called: kubeadm names it before it knows.
 func BootstrapKubeconfig(in Input) Kubeconfig {
-	v := in.view()
+	k := kubelet{in.settings()}
 	const user = "tls-bootstrap-token-user"
 	return Kubeconfig{
-		Path: kubernetesDir + "/bootstrap-kubelet.conf", Server: v.kubeletServer(), Cluster: v.Name,
+		Path: kubernetesDir + "/bootstrap-kubelet.conf", Server: k.server(), Cluster: k.Name,
 		User: user, Context: user + "@kubernetes",
 	}
 }

@@ -28,38 +28,41 @@ const (
 	kubeletLoopback = "127.0.0.1"
 )
 
+// kubelet is the kubelet of one node, and what those of a cluster share.
+type kubelet struct{ *settings }
+
 // InstanceConfig renders instance-config.yaml, which keeps what is this host's
 // alone: the runtime's endpoint. It is empty where the gate NodeLocalCRISocket
 // is off (1.34, 1.35): the endpoint is then a flag.
 func InstanceConfig(in Input) []byte {
-	v := in.view()
-	if !v.localSocket() {
+	k := kubelet{in.settings()}
+	if !k.localSocket() {
 		return nil
 	}
-	return fmt.Appendf(nil, "containerRuntimeEndpoint: %q\n", v.criSocket())
+	return fmt.Appendf(nil, "containerRuntimeEndpoint: %q\n", k.criSocket())
 }
 
-func (v *view) localSocket() bool {
-	return !v.release.localSocketGate || v.gate("NodeLocalCRISocket", true)
+func (k kubelet) localSocket() bool {
+	return !k.release.localSocketGate || k.gate("NodeLocalCRISocket", true)
 }
 
 // KubeletConfig renders the kubelet's config.yaml: the cluster's configuration
 // with kubeadm's defaults, then what is this node's (the resolver, the node's
 // own configuration, patches), and the runtime's endpoint over everything.
 func KubeletConfig(in Input) ([]byte, error) {
-	v := in.view()
-	c, err := v.kubeletConfig()
+	k := kubelet{in.settings()}
+	c, err := k.config()
 	if err != nil {
 		return nil, err
 	}
-	v.setResolver(c)
+	k.setResolver(c)
 	content, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
 	}
-	patches := v.patches(kubeletTarget)
-	if !isEmpty(v.node.Kubelet.Config) {
-		own, err := json.Marshal(v.node.Kubelet.Config)
+	patches := k.patches(kubeletTarget)
+	if !isEmpty(k.node.Kubelet.Config) {
+		own, err := json.Marshal(k.node.Kubelet.Config)
 		if err != nil {
 			return nil, fmt.Errorf("internal error: cannot write the kubelet's configuration of the node: %w", err)
 		}
@@ -80,34 +83,34 @@ func KubeletConfig(in Input) ([]byte, error) {
 	return asYAML(patched)
 }
 
-// kubeletConfig returns the configuration that all kubelets of the cluster share.
-func (v *view) kubeletConfig() (*kubeletconfig.KubeletConfiguration, error) {
+// config returns the configuration that all kubelets of the cluster share.
+func (k kubelet) config() (*kubeletconfig.KubeletConfiguration, error) {
 	c := &kubeletconfig.KubeletConfiguration{}
-	if err := decodeStrict(v.Kubelet.Config, c); err != nil {
+	if err := decodeStrict(k.Kubelet.Config, c); err != nil {
 		return nil, fmt.Errorf("cannot read the KubeletConfiguration: %w", err)
 	}
-	for _, field := range v.release.unknownKubelet {
-		if !v.Kubelet.Config.Get(field).IsNull() {
-			return nil, fmt.Errorf("cannot use %s of KubeletConfiguration: the kubelet of Kubernetes 1.%d does not know it", field, v.release.minor)
+	for _, field := range k.release.unknownKubelet {
+		if !k.Kubelet.Config.Get(field).IsNull() {
+			return nil, fmt.Errorf("cannot use %s of KubeletConfiguration: the kubelet of Kubernetes 1.%d does not support it", field, k.release.minor)
 		}
 	}
-	v.defaultKubelet(c)
+	k.setDefaults(c)
 	return c, nil
 }
 
-// defaultKubelet sets what kubeadm sets where the user says nothing;
+// setDefaults sets what kubeadm sets where the user says nothing;
 // rotateCertificates it always sets, since false and unset look the same.
-func (v *view) defaultKubelet(c *kubeletconfig.KubeletConfiguration) {
+func (k kubelet) setDefaults(c *kubeletconfig.KubeletConfiguration) {
 	c.APIVersion, c.Kind = kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration"
 	if c.FeatureGates == nil {
 		c.FeatureGates = map[string]bool{}
 	}
 	if c.ClusterDNS == nil {
-		c.ClusterDNS = []string{v.dnsIP()}
+		c.ClusterDNS = []string{k.dnsIP()}
 	}
 	setDefault(&c.StaticPodPath, manifestsDir)
-	setDefault(&c.ClusterDomain, v.Network.DNSDomain)
-	setDefault(&c.Authentication.X509.ClientCAFile, v.pki("ca.crt"))
+	setDefault(&c.ClusterDomain, k.Network.DNSDomain)
+	setDefault(&c.Authentication.X509.ClientCAFile, k.pki("ca.crt"))
 	setDefault(&c.Authorization.Mode, kubeletconfig.KubeletAuthorizationModeWebhook)
 	setDefault(&c.HealthzBindAddress, kubeletLoopback)
 	setDefault(&c.CgroupDriver, "systemd")
@@ -130,30 +133,30 @@ func setDefault[T ~string](field *T, value T) {
 }
 
 // setResolver points the kubelet past systemd-resolved's stub.
-func (v *view) setResolver(c *kubeletconfig.KubeletConfiguration) {
-	if v.facts.SystemdResolved && c.ResolverConfig == nil {
+func (k kubelet) setResolver(c *kubeletconfig.KubeletConfiguration) {
+	if k.facts.SystemdResolved && c.ResolverConfig == nil {
 		c.ResolverConfig = new(resolvedConf)
 	}
 }
 
 // dnsIP returns the cluster's DNS service: the tenth address of the services.
-func (v *view) dnsIP() string { return indexedIP(v.Network.ServiceSubnet, 10) }
+func (s *settings) dnsIP() string { return indexedIP(s.Network.ServiceSubnet, 10) }
 
-// kubeletArgs returns the arguments of the configuration, the cluster's before the
+// args returns the arguments of the configuration, the cluster's before the
 // node's; one that the node names too is the node's alone. A node of both
 // families is told both its addresses, as kubeadm's guide to dual stack does by
 // hand: a kubelet that is told nothing finds one.
-func (v *view) kubeletArgs() []config.Arg {
-	extra := slices.DeleteFunc(slices.Clone(v.Kubelet.Args), func(a config.Arg) bool {
-		_, named := lastArg(v.node.Kubelet.Args, a.Name)
+func (k kubelet) args() []config.Arg {
+	extra := slices.DeleteFunc(slices.Clone(k.Kubelet.Args), func(a config.Arg) bool {
+		_, named := lastArg(k.node.Kubelet.Args, a.Name)
 		return named
 	})
-	extra = append(extra, v.node.Kubelet.Args...)
-	if _, named := lastArg(extra, "node-ip"); named || len(v.node.AdvertiseAddresses) < 2 {
+	extra = append(extra, k.node.Kubelet.Args...)
+	if _, named := lastArg(extra, "node-ip"); named || len(k.node.AdvertiseAddresses) < 2 {
 		return extra
 	}
 	var addresses []string
-	for _, a := range v.node.AdvertiseAddresses {
+	for _, a := range k.node.AdvertiseAddresses {
 		addresses = append(addresses, state.CanonicalIP(a))
 	}
 	return append([]config.Arg{{Name: "node-ip", Value: strings.Join(addresses, ",")}}, extra...)
@@ -161,32 +164,32 @@ func (v *view) kubeletArgs() []config.Arg {
 
 // KubeletFlags renders kubeadm-flags.env.
 func KubeletFlags(in Input) []byte {
-	v := in.view()
-	extra := v.kubeletArgs()
+	k := kubelet{in.settings()}
+	extra := k.args()
 	var base []state.Arg
-	if !v.localSocket() {
-		base = append(base, state.Arg{Name: "container-runtime-endpoint", Value: v.criSocket()})
+	if !k.localSocket() {
+		base = append(base, state.Arg{Name: "container-runtime-endpoint", Value: k.criSocket()})
 	}
-	if v.release.podInfraImage {
-		base = append(base, state.Arg{Name: "pod-infra-container-image", Value: v.pauseImage()})
+	if k.release.podInfraImage {
+		base = append(base, state.Arg{Name: "pod-infra-container-image", Value: k.pauseImage()})
 	}
 	// A control plane's taints are set through the API, as are its labels.
-	if !v.controlPlane() && len(v.node.Taints) > 0 {
-		base = append(base, state.Arg{Name: "register-with-taints", Value: joinTaints(v.node.Taints)})
+	if !k.controlPlane() && len(k.node.Taints) > 0 {
+		base = append(base, state.Arg{Name: "register-with-taints", Value: joinTaints(k.node.Taints)})
 	}
-	if name := v.nodeNameFlag(extra); name != "" {
+	if name := k.hostnameOverride(extra); name != "" {
 		base = append(base, state.Arg{Name: "hostname-override", Value: name})
 	}
-	return fmt.Appendf(nil, "%s=%q\n", EnvFileVariable, strings.Join(flags(v.arguments(base, extra)), " "))
+	return fmt.Appendf(nil, "%s=%q\n", EnvFileVariable, strings.Join(flags(k.arguments(base, extra)), " "))
 }
 
-// nodeNameFlag returns the node's name where it is not the host's.
-func (v *view) nodeNameFlag(extra []config.Arg) string {
-	name := v.name
+// hostnameOverride returns the node's name where it is not the host's.
+func (k kubelet) hostnameOverride(extra []config.Arg) string {
+	name := k.name
 	if override, ok := lastArg(extra, "hostname-override"); ok {
 		name = override
 	}
-	if name == v.facts.Hostname || v.facts.Hostname == "" {
+	if name == k.facts.Hostname || k.facts.Hostname == "" {
 		return ""
 	}
 	return name
@@ -216,12 +219,12 @@ func KubeletHealthz(attributes state.Value) (address string, port int) {
 // attributes are those of its manifest. Of etcd, which kubeadm asks otherwise, it
 // is that of the pod's readiness probe.
 func Healthz(in Input, component string, attributes state.Value) (url string, insecure bool) {
-	v := in.view()
+	s := in.settings()
 	args := attributes.Get("args")
 	value := func(name, byDefault string) string { return firstOf(args.Get(name).AsString(), byDefault) }
 	switch component {
 	case "kube-apiserver":
-		return "https://" + hostPortText(value("advertise-address", v.advertise), value("secure-port", portString(v.BindPort))) + "/livez", false
+		return "https://" + hostPortText(value("advertise-address", s.advertise), value("secure-port", portString(s.BindPort))) + "/livez", false
 	case "etcd":
 		first, _, _ := strings.Cut(value("listen-metrics-urls", "http://127.0.0.1:"+strconv.Itoa(metricsPort)), ",")
 		return first + "/readyz", true
@@ -253,4 +256,46 @@ func decodeStrict(tree state.Value, into any) error {
 // isEmpty reports whether a tree says nothing.
 func isEmpty(v state.Value) bool {
 	return v.IsNull() || v.Kind() == state.KindMap && len(v.AsMap()) == 0
+}
+
+// configMap holds what all kubelets share. Until 1.36 kubeadm lets the
+// resolver of the host on which it runs get into it.
+func (k kubelet) configMap() (Object, error) {
+	c, err := k.config()
+	if err != nil {
+		return Object{}, err
+	}
+	if k.release.sharedResolver {
+		k.setResolver(c)
+	}
+	content, err := marshalYAML(c)
+	if err != nil {
+		return Object{}, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
+	}
+	data := map[string]string{"kubelet": string(content)}
+	var metadata object
+	if isEmpty(k.Kubelet.Config) {
+		metadata = hashAnnotation(data)
+	}
+	return configMap(uploadConfig, systemNamespace, "kubelet-config", data, metadata), nil
+}
+
+func (k kubelet) inlinedKubeconfig() Kubeconfig {
+	return k.kubeconfig("kubelet", k.server(), "system:node:"+k.name, "system:nodes")
+}
+
+func (k kubelet) server() string {
+	if k.controlPlane() && !(k.release.localModeGate && !k.gate("ControlPlaneKubeletLocalMode", true)) {
+		return k.localURL()
+	}
+	return k.sharedURL()
+}
+
+// criSocket returns the runtime's endpoint; the scheme is completed as kubeadm does.
+func (k kubelet) criSocket() string {
+	s := firstOf(k.node.CRISocket, k.facts.CRISocket, "unix:///var/run/containerd/containerd.sock")
+	if !strings.Contains(s, "://") {
+		s = "unix://" + s
+	}
+	return s
 }

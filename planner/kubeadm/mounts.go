@@ -1,9 +1,7 @@
 package kubeadm
 
 import (
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,44 +59,14 @@ func (m *mounts) sort() {
 }
 
 // certificateMounts returns what the API server and the controller manager share.
-func (v *view) certificateMounts() mounts {
+func (s *settings) certificateMounts() mounts {
 	var m mounts
-	m.folder("k8s-certs", v.Certificates.Dir)
+	m.folder("k8s-certs", s.Certificates.Dir)
 	m.folder("ca-certs", sslCerts)
 	for _, dir := range extraCADirs {
-		if slices.Contains(v.facts.CADirs, dir) {
+		if slices.Contains(s.facts.CADirs, dir) {
 			m.folder(strings.ReplaceAll(dir[1:], "/", "-"), dir)
 		}
 	}
 	return m
-}
-
-// etcdClientFolders mounts the folders of an external etcd's CA, certificate
-// and key that no other mount covers. As in kubeadm, prefixes of strings stand
-// for parents, and CA folders count as mounted whether they exist or not.
-func (v *view) etcdClientFolders(m *mounts) {
-	var dirs []string
-	for _, file := range []string{v.Etcd.External.CAFile, v.Etcd.External.CertFile, v.Etcd.External.KeyFile} {
-		dir := path.Dir(file)
-		if dir == "." || v.coversCertificates(dir) {
-			continue
-		}
-		covered := slices.ContainsFunc(dirs, func(d string) bool {
-			return !strings.HasPrefix(d, dir) && strings.HasPrefix(dir, d)
-		})
-		dirs = slices.DeleteFunc(dirs, func(d string) bool { return strings.HasPrefix(d, dir) })
-		if !covered {
-			dirs = append(dirs, dir)
-		}
-	}
-	slices.Sort(dirs)
-	for i, dir := range dirs {
-		m.folder("etcd-certs-"+strconv.Itoa(i), dir)
-	}
-}
-
-func (v *view) coversCertificates(dir string) bool {
-	return slices.ContainsFunc(append([]string{sslCerts, v.Certificates.Dir}, extraCADirs...), func(mounted string) bool {
-		return strings.HasPrefix(dir, mounted)
-	})
 }

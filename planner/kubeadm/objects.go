@@ -48,36 +48,36 @@ type object = map[string]any
 // The binding kubeadm:cluster-admins comes first: without it the
 // administrator's kubeconfig has no rights.
 func Objects(in Input) []Object {
-	objects, err := in.view().objects()
+	objects, err := in.settings().objects()
 	if err != nil {
 		panic("internal error: " + err.Error())
 	}
 	return objects
 }
 
-func (v *view) objects() ([]Object, error) {
-	upload, err := v.configObjects()
+func (s *settings) objects() ([]Object, error) {
+	upload, err := s.configObjects()
 	if err != nil {
 		return nil, err
 	}
-	addons, err := v.addonObjects()
+	addons, err := s.addonObjects()
 	if err != nil {
 		return nil, err
 	}
-	if v.UploadCerts {
-		upload = append(upload, v.secretReaders()...)
+	if s.UploadCerts {
+		upload = append(upload, s.secretReaders()...)
 	}
-	return slices.Concat(upload, v.tokenObjects(), addons), nil
+	return slices.Concat(upload, s.tokenObjects(), addons), nil
 }
 
 // Check reports everything that cannot be rendered for the node, so that all
 // other functions can be called without a surprise.
 func Check(in Input) error {
-	v := in.view()
-	errs := []error{CheckVersion(v.KubernetesVersion)}
-	if v.controlPlane() {
+	s := in.settings()
+	errs := []error{CheckVersion(s.KubernetesVersion)}
+	if s.controlPlane() {
 		errs = append(errs, podErrors(in)...)
-		_, err := v.objects()
+		_, err := s.objects()
 		errs = append(errs, err)
 	}
 	_, err := KubeletConfig(in)

@@ -22,8 +22,8 @@ import (
 
 // patches returns the cluster's patches of a target, then the node's, each in the
 // order of the configuration. (kubeadm orders a folder's files by name.)
-func (v *view) patches(target string) []config.Patch {
-	return patchesOf(target, v.Patches, v.node.Patches)
+func (s *settings) patches(target string) []config.Patch {
+	return patchesOf(target, s.Patches, s.node.Patches)
 }
 
 // Patches returns those of a target, in the order in which they are applied.

@@ -28,23 +28,23 @@ var planeComponents = []string{"kube-apiserver", "kube-controller-manager", "kub
 const probePort = "probe-port"
 
 // errRootless refuses a gate that needs users made on the host first.
-var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Take it out of feature_gates")
+var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Remove it from feature_gates")
 
 // StaticPod renders the manifest of kube-apiserver, kube-controller-manager or kube-scheduler.
 func StaticPod(in Input, component string) ([]byte, error) {
-	v := in.view()
+	s := in.settings()
 	var pod corev1.Pod
 	switch component {
 	case "kube-apiserver":
-		pod = v.apiServer()
+		pod = apiServer{s}.pod()
 	case "kube-controller-manager":
-		pod = v.controllerManager()
+		pod = controllerManager{s}.pod()
 	case "kube-scheduler":
-		pod = v.scheduler()
+		pod = scheduler{s}.pod()
 	default:
 		return nil, fmt.Errorf("internal error: %q is no component of the control plane", component)
 	}
-	return v.renderPod(pod)
+	return s.renderPod(pod)
 }
 
 // component is what the pods differ in.
@@ -58,8 +58,8 @@ type component struct {
 	probe       probe
 }
 
-// pod returns the shape that all static pods share.
-func (v *view) pod(c component) corev1.Pod {
+// staticPod returns the shape that all static pods share.
+func (s *settings) staticPod(c component) corev1.Pod {
 	priority := int32(2000001000) // of the class system-node-critical
 	container := corev1.Container{
 		Name: c.name, Image: c.image, ImagePullPolicy: corev1.PullIfNotPresent,
@@ -68,7 +68,7 @@ func (v *view) pod(c component) corev1.Pod {
 		Resources: corev1.ResourceRequirements{Requests: c.requests},
 		Ports:     []corev1.ContainerPort{{Name: probePort, ContainerPort: c.probe.port, Protocol: corev1.ProtocolTCP}},
 	}
-	c.probe.set(&container, v.Timeouts.ControlPlaneComponentHealthCheck)
+	c.probe.set(&container, s.Timeouts.ControlPlaneComponentHealthCheck)
 	return corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -135,9 +135,9 @@ func cpu(amount string) corev1.ResourceList {
 
 // env returns the proxies' environment overlaid by the user's, sorted by name.
 // kubeadm takes the former from its own process; here the configuration says it.
-func (v *view) env(extra []config.EnvVar) []corev1.EnvVar {
+func (s *settings) env(extra []config.EnvVar) []corev1.EnvVar {
 	byName := map[string]corev1.EnvVar{}
-	for _, e := range v.proxyEnv() {
+	for _, e := range s.proxyEnv() {
 		byName[e.Name] = e
 	}
 	for _, e := range envVars(extra) {
@@ -151,10 +151,10 @@ func (v *view) env(extra []config.EnvVar) []corev1.EnvVar {
 }
 
 // proxyEnv returns the variables that count as a proxy's, sorted by name.
-func (v *view) proxyEnv() []corev1.EnvVar {
+func (s *settings) proxyEnv() []corev1.EnvVar {
 	var out []corev1.EnvVar
-	for _, name := range slices.Sorted(maps.Keys(v.ProxyEnv)) {
-		if value := v.ProxyEnv[name]; value != "" && strings.HasSuffix(strings.ToLower(name), "_proxy") {
+	for _, name := range slices.Sorted(maps.Keys(s.ProxyEnv)) {
+		if value := s.ProxyEnv[name]; value != "" && strings.HasSuffix(strings.ToLower(name), "_proxy") {
 			out = append(out, corev1.EnvVar{Name: name, Value: value})
 		}
 	}
@@ -181,20 +181,20 @@ func envVars(vars []config.EnvVar) []corev1.EnvVar {
 }
 
 // renderPod patches a pod and writes it down as kubeadm's encoder does: keys sorted.
-func (v *view) renderPod(pod corev1.Pod) ([]byte, error) {
-	patched, err := v.patchPod(pod)
+func (s *settings) renderPod(pod corev1.Pod) ([]byte, error) {
+	patched, err := s.patchPod(pod)
 	if err != nil {
 		return nil, err
 	}
 	return podYAML(&patched)
 }
 
-func (v *view) patchPod(pod corev1.Pod) (corev1.Pod, error) {
-	if v.gate("RootlessControlPlane", false) {
+func (s *settings) patchPod(pod corev1.Pod) (corev1.Pod, error) {
+	if s.gate("RootlessControlPlane", false) {
 		return pod, errRootless
 	}
 	name := pod.Name
-	if patches := v.patches(name); len(patches) > 0 {
+	if patches := s.patches(name); len(patches) > 0 {
 		content, err := json.Marshal(pod)
 		if err != nil {
 			return pod, fmt.Errorf("internal error: cannot write the manifest of %s: %w", name, err)
@@ -207,7 +207,7 @@ func (v *view) patchPod(pod corev1.Pod) (corev1.Pod, error) {
 	if len(pod.Spec.Containers) > 0 {
 		// Behind the patches, which may refer to places in the command, and of values.
 		command := &pod.Spec.Containers[0].Command
-		*command = keep(*command, v.kept[name])
+		*command = keep(*command, s.kept[name])
 	}
 	return pod, nil
 }

@@ -159,57 +159,36 @@ func tag(version string) string {
 }
 
 // coreImage returns the image of a component that is released with Kubernetes.
-func (v *view) coreImage(component string) string {
-	return v.ImageRepository + "/" + component + ":" + tag(v.KubernetesVersion)
+func (s *settings) coreImage(component string) string {
+	return s.ImageRepository + "/" + component + ":" + tag(s.KubernetesVersion)
 }
-
-// dnsImage is CoreDNS. Kubernetes' own registry has it one folder deeper.
-func (v *view) dnsImage() string {
-	repo := firstOf(v.DNS.ImageRepository, v.ImageRepository)
-	if repo == "registry.k8s.io" {
-		repo += "/coredns"
-	}
-	return repo + "/coredns:" + firstOf(v.DNS.ImageTag, v.release.coreDNS)
-}
-
-func (v *view) etcdImage() string {
-	return firstOf(v.Etcd.ImageRepository, v.ImageRepository) + "/etcd:" + v.etcdTag()
-}
-
-// EtcdImage returns the image of stacked members.
-func EtcdImage(in Input) string { return in.view().etcdImage() }
-
-// EtcdTag returns the tag of it, which is etcd's version where nobody gives another one.
-func EtcdTag(in Input) string { return in.view().etcdTag() }
-
-func (v *view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
 
 // PauseImage returns the image of pod sandboxes that kubeadm of the cluster's
 // release checks the runtime for.
-func PauseImage(in Input) string { return in.view().pauseImage() }
+func PauseImage(in Input) string { return in.settings().pauseImage() }
 
-func (v *view) pauseImage() string { return v.ImageRepository + "/pause:" + v.release.pause }
+func (s *settings) pauseImage() string { return s.ImageRepository + "/pause:" + s.release.pause }
 
 // Images lists what a node runs of kubeadm's images, in the order in which
 // kubeadm pulls them on a control plane. A worker needs kube-proxy, CoreDNS
 // and pause; kubeadm itself pulls nothing there.
 func Images(in Input) []string {
-	v := in.view()
+	s := in.settings()
 	var images []string
-	if v.controlPlane() {
+	if s.controlPlane() {
 		for _, c := range planeComponents {
-			images = append(images, v.coreImage(c))
+			images = append(images, s.coreImage(c))
 		}
 	}
-	if !v.KubeProxy.Disabled {
-		images = append(images, v.coreImage("kube-proxy"))
+	if !s.KubeProxy.Disabled {
+		images = append(images, s.coreImage("kube-proxy"))
 	}
-	if !v.DNS.Disabled {
-		images = append(images, v.dnsImage())
+	if !s.DNS.Disabled {
+		images = append(images, coreDNS{s}.image())
 	}
-	images = append(images, v.pauseImage())
-	if v.controlPlane() && v.Etcd.External == nil {
-		images = append(images, v.etcdImage())
+	images = append(images, s.pauseImage())
+	if s.controlPlane() && s.Etcd.External == nil {
+		images = append(images, etcdMember{s}.image())
 	}
 	return images
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -23,7 +24,7 @@ import (
 // What etcd holds is fetched before; options may skip that phase.
 func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options, label string) (topology.Result, diag.Diagnostics) {
 	diags := pipeline.LeaveOutWorkers(v)
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	diags = append(diags, pipeline.Situate(v)...)
 	c, more := careFor(v, label)
 	if diags = append(diags, more...); diags.HasErrors() {
@@ -55,7 +56,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	if full(c.Report.Members) {
 		s := planner.Step{
 			ID: topology.StepAddress(c.Target, topology.DefragmentPhase), Phase: topology.DefragmentPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
-			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}},
+			Impact: "disarms the alarm for lack of space, so that etcd accepts writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: quorum.AlarmNoSpace}},
 		}
 		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
 	}
@@ -71,7 +72,7 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 	}
 	p, err := planner.Assemble(header, nil, nil, d, planner.Options{SkipPhases: options.SkipPhases})
 	if err != nil {
-		return topology.Result{}, append(diags, pipeline.Unsound(err))
+		return topology.Result{}, append(diags, pipeline.UnsoundPlan(err))
 	}
 	for i := range p.Steps {
 		if n := c.Node(p.Steps[i].Target); n != nil {
@@ -88,12 +89,12 @@ func Defragment(v *topology.Fleet, header planner.Plan, options planner.Options,
 func compactStep(c *topology.Cluster) planner.Step {
 	return planner.Step{
 		ID: topology.StepAddress(c.Target, topology.CompactPhase), Phase: topology.CompactPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
-		Impact:     "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew",
+		Impact:     "drops deleted and overwritten revisions, which no API server can under the alarm; watches of clients start again",
 		Operations: planner.Operations{planner.CompactEtcd{}},
 	}
 }
 
-func full(members []state.EtcdMember) bool { return planner.HasAlarm(members, planner.AlarmNoSpace) }
+func full(members []state.EtcdMember) bool { return quorum.HasAlarm(members, quorum.AlarmNoSpace) }
 
 // careFor returns a cluster whose etcd is ours and answers, and whose members agree.
 func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnostics) {
@@ -106,14 +107,15 @@ func careFor(v *topology.Fleet, label string) (*topology.Cluster, diag.Diagnosti
 	case c.Etcd.External != nil:
 		return nil, RefuseExternalEtcd(c.Cluster)
 	case c.Report == nil || len(c.Report.Members) == 0:
-		why := OrUnknown(v.ClusterErrors[label])
+		why := ReasonOrUnknown(v.ClusterErrors[label])
 		if c.Report != nil {
 			why = etcd.EtcdUnobserved(c)
 		}
-		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed. Bring it to answer (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.Target)}
-	case planner.HasAlarm(c.Report.Members, planner.AlarmCorrupt):
-		return nil, diag.Diagnostics{diag.Errorf(etcd.Alarmed, "Cluster %q: %s\n\nUntil it is settled which data is right no member is defragmented: each does not answer meanwhile. Nothing was changed.",
-			c.Label, planner.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
+		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "The etcd members of cluster %q are unknown: %s. "+
+			"Bring etcd back (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.Target)}
+	case quorum.HasAlarm(c.Report.Members, quorum.AlarmCorrupt):
+		return nil, diag.Diagnostics{diag.Errorf(etcd.Alarmed, "Cluster %q: %s\n\nNo member is defragmented until it is settled which data is right: a member does not answer meanwhile.",
+			c.Label, quorum.Alarmed(c.Report.Members)).At(c.Source).For(c.Target)}
 	}
 	return c, nil
 }
@@ -129,7 +131,7 @@ func unknownCluster(v *topology.Fleet, label string) *diag.Diagnostic {
 
 // RefuseExternalEtcd refuses to look after the etcd of somebody else.
 func RefuseExternalEtcd(c *config.Cluster) diag.Diagnostics {
-	return diag.Diagnostics{diag.Errorf("Etcd is not kubewright's", "The etcd of cluster %q is external: whoever runs it takes care of it.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))}
+	return diag.Diagnostics{diag.Errorf("Etcd is external", "The etcd of cluster %q is external: its operator maintains it.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))}
 }
 
 // defragmentStep is for a member on a node of the configuration.
@@ -152,8 +154,8 @@ func defragmentStep(c *topology.Cluster, m state.EtcdMember) (planner.Step, bool
 
 // leftAlone tells of a member whose host nobody here knows.
 func leftAlone(c *topology.Cluster, m state.EtcdMember) *diag.Diagnostic {
-	return diag.Warningf("Etcd member is left alone", "Member %s (%s, %s) is on no control plane of the configuration, so that its database stays as large as it is. "+
-		"If it belongs to the cluster, defragment it where it runs (etcdctl defrag); if its host is gone, take it out (etcdctl member remove %s).",
+	return diag.Warningf("Etcd member is skipped", "Member %s (%s, %s) is on no control plane of the configuration, so that its database is not defragmented. "+
+		"If it belongs to the cluster, defragment it where it runs (etcdctl defrag); if its host is gone, remove it (etcdctl member remove %s).",
 		cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), m.ID).At(c.Source).For(c.Target)
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -49,7 +49,7 @@ const (
 func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Result, diag.Diagnostics) {
 	v.Restores = true
 	diags := pipeline.LeaveOutWorkers(v)
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	diags = append(diags, pipeline.Situate(v)...)
 	c, more := clusterToRestore(v, r)
 	if diags = append(diags, more...); diags.HasErrors() {
@@ -76,10 +76,10 @@ func Restore(v *topology.Fleet, header planner.Plan, r EtcdRestore) (topology.Re
 	}
 	pipeline.Describe(v, b.draft.Resources)
 	b.draft.Quorum = []string{restoredMembers(len(planes))}
-	header.ForgetUnreachable = pipeline.Printed(v.ForgetUnreachable)
+	header.ForgetUnreachable = pipeline.Strings(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})
 	if err != nil {
-		return topology.Result{}, append(diags, pipeline.Unsound(err))
+		return topology.Result{}, append(diags, pipeline.UnsoundPlan(err))
 	}
 	return topology.Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
 }
@@ -108,8 +108,9 @@ func clusterToRestore(v *topology.Fleet, r EtcdRestore) (*topology.Cluster, diag
 	case etcd.RestoredFrom(planes[0]) == r.SHA256 && !etcd.HoldsRestored(planes[0], r.SHA256):
 		return nil, diag.Diagnostics{refuseLostAgain(planes[0], r)}
 	case r.Answers != nil && etcd.RestoredFrom(planes[0]) != r.SHA256:
-		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
-			"and nothing was changed. %sIf the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
+		return nil, diag.Diagnostics{diag.Errorf("Restore refused: etcd has quorum", "The etcd of cluster %q answers: a quorum of its members is there (%s). "+
+			"A restore does not overwrite a cluster that works. %sTo return the cluster to an earlier state, delete or change its objects; to create it again, "+
+			"destroy and apply it first.",
 			c.Label, MembersNamed(r.Answers), etcd.AstrayText(c)).At(c.Source).For(c.Target)}
 	}
 	if diags := refuseNotStopped(c); diags.HasErrors() {
@@ -128,9 +129,9 @@ func refuseNowhere(c *topology.Cluster) diag.Diagnostics {
 	if d := refuseUnconfigured(c); d != nil {
 		return diag.Diagnostics{d}
 	}
-	return diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds both its CA (%s/ca.crt) and %s any more, and a snapshot holds neither: "+
-		"the nodes would trust no new API server. Nothing was changed. Put the files back, from a backup of a control plane's /etc/kubernetes; "+
-		"without them the cluster has to be destroyed and made anew.", c.Label, c.Certificates.Dir, topology.AdminConf).At(c.Source).For(c.Target)}
+	return diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds both its CA (%s/ca.crt) and %s any more, "+
+		"and a snapshot holds neither: the nodes would not trust a new API server. Restore the files from a backup of a control plane's /etc/kubernetes; "+
+		"without them the cluster has to be destroyed and created again.", c.Label, c.Certificates.Dir, topology.AdminConf).At(c.Source).For(c.Target)}
 }
 
 // MembersNamed lists members of etcd by their names.
@@ -178,19 +179,19 @@ func lackedToRestore(n *topology.Node) []string {
 // refuseLostAgain reports a restore that has begun on a node, whose data has been
 // lost since. To go on would be to start an etcd with nothing in it.
 func refuseLostAgain(n *topology.Node, r EtcdRestore) *diag.Diagnostic {
-	holds := "there is none any more"
+	holds := "it is gone"
 	if n.Report.Files[n.EtcdData()].Exists {
-		holds = "what is there now is not it: etcd has begun with empty data, or somebody has put other data there"
+		holds = "other data is there now: etcd has started with empty data, or the data was replaced by hand"
 	}
-	return diag.Errorf("Restored data is lost", "A restore of %s into cluster %q was cut short, and %s (%s) had its data, but %s (%s). Nothing was changed: to go on would be to go on without what was restored. "+
-		"See first that no other control plane holds it: those that had joined may be a quorum (kubewright etcd status). "+
-		"If none does, have the restore begin anew: delete %s on that host, and run the same command again.",
+	return diag.Errorf("Restored data is lost", "A restore of %s into cluster %q was interrupted, and %s (%s) had its data, but %s (%s). "+
+		"To continue would lose what was restored. First check that no other control plane holds it: "+
+		"those that had joined may be a quorum (kubewright etcd status). If none does, start the restore again: delete %s on that host, and run the same command again.",
 		r.Artifact, n.Cluster.Label, n.Target, n.Address, holds, n.EtcdData(), planner.RestoredMark).At(n.Source).For(n.Target)
 }
 
 func whatIsLost(c *topology.Cluster, r EtcdRestore) *diag.Diagnostic {
-	return diag.Warningf("What came after the snapshot is lost", "Cluster %q becomes what it was when %s was taken: objects made since are gone, those deleted since are back, "+
-		"and containers that run are put right to that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source).For(c.Target)
+	return diag.Warningf("Changes after the snapshot are lost", "Cluster %q returns to what it was when %s was taken: objects created since are gone, "+
+		"those deleted since are back, and running containers are reconciled with that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source).For(c.Target)
 }
 
 // aside returns the name that data gets which is there already.
@@ -236,7 +237,7 @@ func (b *restore) stop() {
 		}))
 	}
 	b.add(first, restoreData, planner.Step{
-		Impact: "makes etcd's data of " + b.from.Artifact,
+		Impact: "creates etcd's data from " + b.from.Artifact,
 		Operations: planner.Operations{planner.RestoreEtcd{
 			Artifact: b.from.Artifact, SHA256: b.from.SHA256, DataDir: c.Etcd.DataDir, As: b.from.aside(),
 			Name: first.NodeName, PeerURL: first.PeerURL(), Image: kubeadm.EtcdImage(first.Input()), Socket: first.RuntimeSocket(),
@@ -259,7 +260,7 @@ func (b *restore) start() {
 		last = b.add(n, restoreJoin, b.join(n), last)
 	}
 	b.add(first, RestoreDone, planner.Step{
-		Impact: "ends the restore", Operations: planner.Operations{planner.RemovePath{Path: planner.RestoredMark}, planner.RemovePath{Path: observe.RestoredData(first)}},
+		Impact: "completes the restore", Operations: planner.Operations{planner.RemovePath{Path: planner.RestoredMark}, planner.RemovePath{Path: observe.RestoredData(first)}},
 	}, last)
 }
 
@@ -286,7 +287,8 @@ func (b *restore) file(n *topology.Node, phase, component string) planner.Operat
 	return host.WriteFile(b.desired.Find(topology.ItemAddress(n.Target, phase, "file", topology.Manifest(component))))
 }
 
-func OrUnknown(reason string) string {
+// ReasonOrUnknown returns why the API does not answer, or what is usually missing.
+func ReasonOrUnknown(reason string) string {
 	if reason == "" {
 		return "no control plane has an administrator's kubeconfig (" + topology.AdminConf + ")"
 	}

@@ -35,11 +35,11 @@ func notStopped(c *topology.Cluster) (targets []state.Target, lines []string) {
 		case n != nil:
 			why = "a " + string(n.Role) + " by the configuration"
 		case v.ForgetRequested(t) && !v.Answers(t):
-			why = "said to be gone for good, and " + strings.Join(v.SignsOfLife(t), ", and ") + "; if it is to go, switch it off"
+			why = "declared gone for good, but " + strings.Join(v.SignsOfLife(t), ", and ") + "; to remove it, switch it off"
 		case r != nil:
 			why = "no longer in the configuration, and its host answers"
 		default:
-			why = "no longer in the configuration, and " + cmp.Or(v.Unobserved[t].Reason, "nobody looks at its host")
+			why = "no longer in the configuration, and " + cmp.Or(v.Unobserved[t].Reason, "its host is not observed")
 		}
 		if why != "" {
 			targets, lines = append(targets, t), append(lines, fmt.Sprintf("  %s (%s): %s", t, was.Address, why))
@@ -73,13 +73,15 @@ func holdsMember(n *topology.Node) bool {
 // refuseHeldBack reports a control plane that is no part of a restore, and on which a
 // member of the old etcd would live on.
 func refuseHeldBack(n *topology.Node) *diag.Diagnostic {
-	return diag.Errorf(wouldGoOn, "A restore stops etcd on the control planes that join the restored one, and %s (%s) could not join it: it holds a member of etcd, and no %s that can be read. "+
-		"Nothing was changed: that member, once it runs again, would be a second cluster beside the restored one. kubewright apply puts back what is missing, also while the API does not answer; where it is refused, copy it from another control plane or a backup. Then run the same command again. "+
-		"If nobody needs what is on the host, clean it (kubeadm reset): etcd is then restored without it, and the next kubewright apply joins it anew.",
+	return diag.Errorf(wouldGoOn, "A restore stops etcd on the control planes that join the restored one, but %s (%s) could not join it: "+
+		"it holds a member of etcd, and no readable %s. That member, once it runs again, would be a second cluster beside the restored one. "+
+		"kubewright apply restores what is missing, also while the API does not answer; where it is refused, copy it from another control plane or a backup. "+
+		"Then run the same command again. If the data on the host is not needed, clean it (kubeadm reset): etcd is then restored without it, "+
+		"and the next kubewright apply joins it again.",
 		n.Target, n.Address, strings.Join(lackedToRestore(n), " and no ")).At(n.Source).For(n.Target)
 }
 
-const wouldGoOn = "Control plane would go on"
+const wouldGoOn = "Control plane would keep its old etcd member"
 
 // refuseUnconfigured refuses a restore beside those that notStopped names.
 func refuseUnconfigured(c *topology.Cluster) *diag.Diagnostic {
@@ -95,11 +97,11 @@ func refuseUnconfigured(c *topology.Cluster) *diag.Diagnostic {
 	}
 	way := ""
 	if len(flags) > 0 {
-		way = fmt.Sprintf(" If the host of one that does not answer is gone for good, say so:\n\n  kubewright etcd restore FILE %s\n\n"+
+		way = fmt.Sprintf(" If the host of one that does not answer is gone for good, declare that:\n\n  kubewright etcd restore FILE %s\n\n"+
 			"A removed block with unreachable = true does the same.", strings.Join(flags, " "))
 	}
-	return diag.Errorf(wouldGoOn, "A restore stops etcd on every control plane of the cluster, and of those of cluster %q that the state has it would leave out:\n\n%s\n\n"+
-		"Nothing was changed: a member of the old etcd that goes on, or comes back, would be a second cluster beside the restored one. "+
-		"Put them back into the configuration as they were, and have them answer; take them out, or change them, when the restore is done.%s",
+	return diag.Errorf(wouldGoOn, "A restore stops etcd on every control plane of the cluster, but it would leave out these control planes that the state records "+
+		"for cluster %q:\n\n%s\n\nA member of the old etcd that keeps running, or comes back, would be a second cluster beside the restored one. "+
+		"Restore their blocks as they were, and make their hosts reachable; remove or change them when the restore is done.%s",
 		c.Label, strings.Join(lines, "\n"), way).At(c.Source).For(c.Target)
 }

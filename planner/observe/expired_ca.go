@@ -13,7 +13,7 @@ import (
 // take its place in a rotation that was cut short: neither is trusted when that is done.
 func lost(c *topology.Cluster, issuer string) bool {
 	for base := range c.AtOnce {
-		if issuer != "" && slices.Contains(c.PrimaryNode().CasIn(base+".crt"), issuer) {
+		if issuer != "" && slices.Contains(c.PrimaryNode().CADigestsIn(base+".crt"), issuer) {
 			return true
 		}
 	}

@@ -7,10 +7,12 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -21,7 +23,7 @@ import (
 // plane, what preflight needs.
 func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	out := map[state.Target]state.Query{}
 	for _, c := range v.Clusters {
 		for _, n := range c.Nodes {
@@ -37,7 +39,7 @@ func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Q
 			addItems(&q, topology.RecordedItems(recorded, t))
 			identityQuery(v.DepartureOf(t), &q)
 			q.Programs = n.Programs
-			out[t] = Normal(q)
+			out[t] = NormalQuery(q)
 		}
 	}
 	return out
@@ -70,10 +72,10 @@ func query(n *topology.Node) state.Query {
 	c.Primary = n.Target
 	if n.IsControlPlane() {
 		c.Founding = true
-		addItems(&q, preflight.Desired(n))
+		addItems(&q, phases.Desired(n))
 	}
 	c.Founding = false
-	addItems(&q, preflight.Desired(n))
+	addItems(&q, phases.Desired(n))
 	host.PackagesQuery(n, &q)
 	recorded := c.Fleet.Recorded
 	if q.Preflight = !c.Fleet.RecordedNode(n.Target); !q.Preflight {
@@ -86,7 +88,7 @@ func query(n *topology.Node) state.Query {
 		addItems(&q, topology.RecordedItems(recorded, n.Target))
 	}
 	pki.CertificatesQuery(n, &q)
-	return Normal(q)
+	return NormalQuery(q)
 }
 
 // preflightQuery adds what only the checks of a host that joins, or joins as a control
@@ -182,7 +184,8 @@ var rank = map[state.Read]int{
 	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6,
 }
 
-func Normal(q state.Query) state.Query {
+// NormalQuery returns the query with each thing in it once, in order.
+func NormalQuery(q state.Query) state.Query {
 	want := map[string]state.Read{}
 	for _, f := range q.Files {
 		if r, ok := want[f.Path]; !ok || rank[f.Read] > rank[r] {

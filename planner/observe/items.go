@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
-	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -71,7 +71,7 @@ func Observed(v *topology.Fleet, desired, recorded *state.Snapshot) *state.Snaps
 func DarkTargets(c *topology.Cluster) []state.Unobserved {
 	reason := "the API did not answer"
 	if staticpod.ReplacesAtOnce(c) {
-		reason = "its CA has ended, so that the API is not trusted"
+		reason = "its CA has expired, so that the API is not trusted"
 	}
 	if e := c.Fleet.ClusterErrors[c.Label]; e != "" {
 		reason += ": " + e
@@ -118,7 +118,7 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		return topology.Attributes("mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindKey:
 		f := r.Files[id]
-		mode, owner := pki.Access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
+		mode, owner := pki.FileAccess(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
 		if f.Type == "link" && f.Target == "" && f.Invalid == "" {
 			f.Invalid = "a symbolic link that leads to no file"
 		}
@@ -168,7 +168,7 @@ func observeOnHost(v *topology.Fleet, it *state.Item, r *state.Report) (state.Va
 		}
 		return topology.Attributes("cluster", r.Marks.Cluster, "node", r.Marks.Node.String()), true
 	}
-	panic(fmt.Sprintf("internal error: nobody observes items of kind %s", it.Kind))
+	panic(fmt.Sprintf("internal error: items of kind %s are not observed", it.Kind))
 }
 
 func observeFile(v *topology.Fleet, it *state.Item, f state.FileReport) (state.Value, bool) {
@@ -215,7 +215,7 @@ func certificateAttributes(it *state.Item, c state.CertificateInfo, now time.Tim
 	before := renewBefore(it)
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "signed_by": c.IssuerKeyDigest,
-		"usages": topology.Sorted(c.Usages), planner.RenewalDue: pki.Due(c, before, now), pki.DaysLeft: pki.LeftOf(c, now),
+		"usages": topology.Sorted(c.Usages), planner.RenewalDue: pki.Due(c, before, now), pki.DaysLeft: pki.WholeDaysLeft(c, now),
 		"not_after": pki.RFC3339(c.NotAfter), "renew_before": before.String(),
 	}
 	topology.AddList(m, "organizations", c.Organizations)
@@ -237,7 +237,7 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	if k == nil {
 		return topology.Attributes("invalid", f.Invalid), true
 	}
-	mode, owner := pki.Access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
+	mode, owner := pki.FileAccess(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
 	m := map[string]any{"server": k.Server, "mode": mode, "owner": owner}
 	if len(k.CAs) > 0 {
 		m["ca"], m[planner.CASerial] = k.CAs[0].KeyDigest, objects.TrustedSerial(k.CAs, it)
@@ -254,7 +254,7 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 		topology.AddList(m, "organizations", c.Organizations)
 		m["algorithm"], m["validity"] = c.Algorithm, validity(*c, it.Attributes.Get("validity").AsString(), now)
 		m[planner.RenewalDue] = pki.Due(*c, renewBefore(it), now)
-		m["not_after"], m[pki.DaysLeft] = pki.RFC3339(c.NotAfter), pki.LeftOf(*c, now)
+		m["not_after"], m[pki.DaysLeft] = pki.RFC3339(c.NotAfter), pki.WholeDaysLeft(*c, now)
 	}
 	return keepDesired(it, state.FromGo(m)), true
 }
@@ -294,7 +294,7 @@ func keepDesired(it *state.Item, v state.Value) state.Value {
 
 // IsRetained reports whether an item is let go of.
 func IsRetained(a state.Address) bool {
-	for _, p := range preflight.Table() {
+	for _, p := range phases.All() {
 		if p.Name == a.Phase {
 			return p.Retains != nil && p.Retains(a.Class())
 		}

@@ -19,7 +19,7 @@ func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool) diag
 	for _, n := range silent {
 		names = append(names, n.Target.String())
 	}
-	detail := fmt.Sprintf("Of cluster %q, %s could not be looked at", c.Label, strings.Join(names, ", "))
+	detail := fmt.Sprintf("Cluster %q: cannot observe %s", c.Label, strings.Join(names, ", "))
 	var reasons []string
 	for t, u := range c.Fleet.Unobserved {
 		if n := c.Node(t); n != nil && n.IsControlPlane() && !n.Refused() {
@@ -28,14 +28,13 @@ func RefuseSilent(c *topology.Cluster, silent []*topology.Node, known bool) diag
 	}
 	sort.Strings(reasons)
 	if !known {
-		detail += ". A cluster is founded only when every control plane has been seen to be blank: " +
-			"one that was not may hold the data of a cluster that exists."
+		detail += ". A cluster is bootstrapped only after every control plane was observed to be blank: one that was not may hold the data of an existing cluster."
 	} else {
-		detail += ". What a control plane holds decides what is safe on the others, so nothing is planned for this cluster."
+		detail += ". What a control plane holds decides what is safe on the others, so this cluster is not planned."
 	}
 	return diag.Diagnostics{{
 		Severity: diag.Error, Summary: ControlPlaneNotLookedAt,
-		Detail: detail + " Nothing is changed on any host. Put right what follows, and plan again.\n\n" +
+		Detail: detail + " Fix the errors below and plan again.\n\n" +
 			strings.Join(reasons, "\n") + toForget(c, silent),
 		Subject: c.Source,
 	}}
@@ -55,11 +54,11 @@ func toForget(c *topology.Cluster, silent []*topology.Node) string {
 		return ""
 	}
 	if c.Fleet.Restores {
-		return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; etcd is then restored without it:\n\n"+
+		return fmt.Sprintf("\n\nIf such a host is gone for good, remove its block, or its key, from the configuration; etcd is then restored without it:\n\n"+
 			"  kubewright etcd restore FILE %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
 	}
-	return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; its node is then taken out of the cluster without it:\n\n"+
-		"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
+	return fmt.Sprintf("\n\nIf such a host is gone for good, remove its block, or its key, from the configuration; "+
+		"its node is then removed from the cluster without it:\n\n  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
 }
 
 // Reason returns why a host was not observed, and below it what to do.
@@ -73,10 +72,10 @@ func Reason(u state.Unobserved) string {
 
 func RefuseLost(c *topology.Cluster) diag.Diagnostics {
 	return diag.Diagnostics{{
-		Severity: diag.Error, Summary: "Cluster is gone from its hosts", Address: c.Target.String(),
-		Detail: fmt.Sprintf("The state says that cluster %q exists (CA %s), but no control plane holds any of it. "+
-			"Nothing is founded over a cluster that is remembered. If addresses changed, correct them. "+
-			"If a destroy was cut short, run it again. If the hosts were emptied on purpose and the data is not needed, have the state forget the cluster, and plan again:\n\n  kubewright state rm %s",
+		Severity: diag.Error, Summary: "Cluster is missing from its hosts", Address: c.Target.String(),
+		Detail: fmt.Sprintf("Cluster %q is recorded in the state (CA %s), but no control plane holds any of it. "+
+			"A recorded cluster is not bootstrapped a second time. If addresses changed, correct them. If a destroy was interrupted, run it again. "+
+			"If the hosts were wiped on purpose and the data is not needed, remove the cluster from the state and plan again:\n\n  kubewright state rm %s",
 			c.Label, topology.Short(c.RecordedCA()), state.ShellWord(c.Target.String())),
 		Subject: c.Source,
 	}}
@@ -138,9 +137,9 @@ func CheckForgotten(c *topology.Cluster) diag.Diagnostics {
 	if len(lines) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("Hosts are not in the state", "Hosts of this configuration carry cluster %q, of which the state knows nothing, so that a destroy would leave it running. "+
-		"Nothing is changed on any host:\n\n%s\n\nTo destroy it, have the state know it again first, which kubewright apply does. "+
-		"If it is to stay as it is, take its blocks out of the configuration.", c.Label, strings.Join(lines, "\n")).At(c.Source).For(c.Target)}
+	return diag.Diagnostics{diag.Errorf("Hosts are not in the state", "Hosts of this configuration belong to cluster %q, which the state does not record, "+
+		"so a destroy would leave it running:\n\n%s\n\nTo destroy it, run kubewright apply first, which records it again. "+
+		"To keep it, remove its blocks from the configuration.", c.Label, strings.Join(lines, "\n")).At(c.Source).For(c.Target)}
 }
 
 // WarnForgotten tells of nodes that the next apply has the state know again, or that a
@@ -153,11 +152,11 @@ func WarnForgotten(v *topology.Fleet) diag.Diagnostics {
 	if len(names) == 0 {
 		return nil
 	}
-	then := "An apply has it know them again, and changes there only what this plan shows. Until then a block that goes away leaves its node running."
+	then := "An apply records them again and changes only what this plan shows. Until then, removing a block leaves its node running."
 	if v.Destroy {
-		then = "They are left as they are. To destroy them as well, have the state know them again first, which kubewright apply does."
+		then = "They are left as they are. To destroy them as well, run kubewright apply first, which records them again."
 	}
-	return diag.Diagnostics{diag.Warningf("Node is not in the state", "The state has forgotten %s, which the hosts carry. %s", strings.Join(names, ", "), then)}
+	return diag.Diagnostics{diag.Warningf("Node is not in the state", "Hosts that carry the mark of this state are not recorded in it: %s. %s", strings.Join(names, ", "), then)}
 }
 
 // Unremembered returns the nodes whose hosts are marked as this state's, which does not know
@@ -194,10 +193,9 @@ func refuseOrphans(c *topology.Cluster, lineage string, nodes []*topology.Node) 
 	}
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "State file is missing", Subject: c.Source,
-		Detail: fmt.Sprintf("Hosts of this configuration belong to a state with lineage %s, and there is no state file here. "+
-			"Nothing is founded and nothing is changed:\n\n%s\n\n"+
-			"Put the state file back, from a copy or from a backup beside it, or name it with -state. If it is lost, make a new one from what the hosts hold:\n\n"+
-			"  kubewright state recover", lineage, strings.Join(lines, "\n")),
+		Detail: fmt.Sprintf("Hosts of this configuration belong to a state with lineage %s, but there is no state file here. "+
+			"No cluster is bootstrapped over them:\n\n%s\n\nRestore the state file from a copy or from a backup beside it, or name it with -state. "+
+			"If it is lost, rebuild it from what the hosts hold:\n\n  kubewright state recover", lineage, strings.Join(lines, "\n")),
 	}
 }
 
@@ -213,9 +211,9 @@ func RefuseForeign(n *topology.Node) *diag.Diagnostic {
 	}
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: strayHost, Address: n.Target.String(),
-		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not make: %s. "+
-			"Nothing is changed on any host. Take another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
-			"If it is the cluster that this configuration means, adopt it: kubewright import says how.",
+		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not create: %s. "+
+			"Use another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
+			"If this configuration describes that cluster, adopt it: kubewright import says how.",
 			n.Target, n.Address, strings.Join(found, ", ")), Subject: n.Source,
 	}
 }
@@ -223,17 +221,17 @@ func RefuseForeign(n *topology.Node) *diag.Diagnostic {
 // refuseUnknown reports a node of the state's whose host holds a cluster's files and
 // nothing any more by which kubewright knows it.
 func refuseUnknown(n *topology.Node, found []string) *diag.Diagnostic {
-	return diag.Errorf(strayHost, "%s (%s) is a node of cluster %q by the state, and its host holds files of a Kubernetes cluster (%s), but not %s, by which kubewright knows its hosts: "+
-		"it was deleted, or another host is at this address. Nothing is changed on any host. If it is the host that joined, put that folder back from a backup, or have the node leave and join again:\n\n"+
-		"  kubewright apply %s\n\nIf it is another one, correct the address, or clean it (kubeadm reset) if what is on it is not needed.",
+	return diag.Errorf(strayHost, "%s (%s) is recorded as a node of cluster %q and its host holds files of a Kubernetes cluster (%s), but not %s, "+
+		"by which kubewright identifies its hosts: the folder was deleted, or another host has this address. "+
+		"If it is the host that joined, restore that folder from a backup, or remove the node and join it again:\n\n  kubewright apply %s\n\n"+
+		"If it is another host, correct the address, or clean it (kubeadm reset) if its data is not needed.",
 		n.Target, n.Address, n.Node.Cluster, strings.Join(found, ", "), host.OwnFolder, topology.AsFlags(n.Target, topology.ReplaceFlag)).At(n.Source).For(n.Target)
 }
 
 func nodeRefuseLineage(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: foreignHost, Address: n.Target.String(), Subject: n.Source,
-		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Nothing is changed on any host. "+
-			"Use the folder and state that made it, or take another host.", n.Target, n.Address, m.Node, m.Cluster, m.Lineage, n.Cluster.Fleet.Recorded.Lineage),
+		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Use the folder and state that created it, or use another host.", n.Target, n.Address, m.Node, m.Cluster, m.Lineage, n.Cluster.Fleet.Recorded.Lineage),
 	}
 }
 
@@ -258,10 +256,10 @@ func refuseElsewhere(c *topology.Cluster, label string, nodes []*topology.Node) 
 	for _, n := range nodes {
 		lines = append(lines, fmt.Sprintf("  %s (%s)", n.Target, n.Address))
 	}
-	remedy := fromElsewhere(c, label, "take these nodes out of the configuration, apply, and put them back.")
+	remedy := fromElsewhere(c, label, "remove these nodes from the configuration, apply, and add them back.")
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: c.Target.String(), Subject: c.Source,
-		Detail: fmt.Sprintf("The state has these nodes in cluster %q, and the configuration in %q. Nothing is changed on any host:\n\n%s\n\n%s",
+		Detail: fmt.Sprintf("The state records these nodes in cluster %q, but the configuration has them in %q:\n\n%s\n\n%s",
 			label, c.Label, strings.Join(lines, "\n"), remedy),
 	}
 }
@@ -270,10 +268,10 @@ func refuseElsewhere(c *topology.Cluster, label string, nodes []*topology.Node) 
 // they leave that.
 func fromElsewhere(c *topology.Cluster, label, leaving string) string {
 	if c.Fleet.Config.Cluster(label) == nil && c.Fleet.Recorded.Clusters[c.Label] == nil {
-		return fmt.Sprintf("If that cluster has another name now, say so:\n\n  moved {\n    from = cluster.%s\n    to   = cluster.%s\n  }\n\n"+
-			"If they are to be another cluster, destroy the one that is there first, while its block is still written.", label, c.Label)
+		return fmt.Sprintf("If that cluster was renamed, declare it:\n\n  moved {\n    from = cluster.%s\n    to   = cluster.%s\n  }\n\n"+
+			"If the nodes belong to a new cluster, destroy the existing one first, while its block is still in the configuration.", label, c.Label)
 	}
-	return "A host changes its cluster by leaving the one and joining the other: " + leaving
+	return "A host changes its cluster by leaving one and joining the other: " + leaving
 }
 
 // leavingAt returns the recorded nodes that would be taken off a host, by its address.
@@ -293,25 +291,24 @@ func leavingAt(v *topology.Fleet) map[string]state.Target {
 // refuseDeparture reports a host that the state has as another node, which is to
 // leave: its reset would take away what this node is.
 func refuseDeparture(n *topology.Node, leaver state.Target) *diag.Diagnostic {
-	remedy := fmt.Sprintf("If %s is its name now, say so:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+
-		"If it is another node, apply without it first, so that the old one leaves.", n.Target, leaver, n.Target)
+	remedy := fmt.Sprintf("If the node was renamed to %s, declare it:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+
+		"If it is another node, apply without it first, so that the old one is removed.", n.Target, leaver, n.Target)
 	if label := n.Cluster.Fleet.Recorded.Nodes[leaver].Cluster; label != n.Node.Cluster {
 		remedy = fmt.Sprintf("%s is a node of cluster %q, and %s is one of %q. ", leaver, label, n.Target, n.Node.Cluster) +
-			fromElsewhere(n.Cluster, label, "apply without this node first, so that the old one leaves, and put it back.")
+			fromElsewhere(n.Cluster, label, "apply without this node first, so that the old one is removed, and add it back.")
 	}
-	return diag.Errorf(otherNode, "%s is %s in the state, which is no longer in the configuration and would be taken off this host. "+
-		"Nothing is changed on any host. %s", n.Address, leaver, remedy).At(n.Source).For(n.Target)
+	return diag.Errorf(otherNode, "%s is the host of %s in the state, which is no longer in the configuration and would be removed from this host. %s", n.Address, leaver, remedy).At(n.Source).For(n.Target)
 }
 
 func refuseCluster(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: strayHost, Address: n.Target.String(), Subject: n.Source,
-		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Nothing is changed on any host. Destroy it there before it joins %q.", n.Target, n.Address, m.Cluster, n.Node.Cluster),
+		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Destroy it there before it joins %q.", n.Target, n.Address, m.Cluster, n.Node.Cluster),
 	}
 }
 
 // The findings that a host, or a control plane, did not answer.
 const (
-	HostNotLookedAt         = "Host could not be looked at"
-	ControlPlaneNotLookedAt = "Control plane could not be looked at"
+	HostNotLookedAt         = "Host could not be observed"
+	ControlPlaneNotLookedAt = "Control plane could not be observed"
 )

@@ -17,9 +17,10 @@ func refuseLiving(v *topology.Fleet, t state.Target, life []string) *diag.Diagno
 	if u := v.Unobserved[t]; u.Remedy != "" {
 		todo = " (" + u.Remedy + ")"
 	}
-	return diag.Errorf("Host is not gone", "%s (%s) is said to be gone for good, and %s. Nothing is changed: what is taken out of the cluster while it runs goes on by itself, with its pods and with the keys of the cluster.\n\n"+
-		"If it is to go, and nobody can log in to it any more, switch it off. The API shows its Node with the status Unknown within a minute or so after that, and the same command takes it out. "+
-		"If it is to leave as usual, drained and reset, have it reached again%s, and plan without unreachable = true, or without -%s.",
+	return diag.Errorf("Host is still alive", "%s (%s) is declared gone for good, but %s. A node that is removed from the cluster while it runs keeps running, "+
+		"with its pods and with the keys of the cluster.\n\nIf it has to be removed and its host can no longer be logged in to, switch the host off. "+
+		"The API shows its Node with the status Unknown within a minute or so after that, and the same command removes it. "+
+		"To have it drained and reset as usual, make it reachable again%s, and plan without unreachable = true, or without -%s.",
 		t, v.Recorded.Nodes[t].Address, strings.Join(life, ", and "), todo, topology.ForgetUnreachableFlag).For(t)
 }
 
@@ -30,10 +31,10 @@ func RefuseForgetLiving(v *topology.Fleet) diag.Diagnostics {
 	for _, t := range v.ForgetUnreachable {
 		switch {
 		case v.Configured(t):
-			diags.Append(diag.Errorf("Node is still in the configuration", "-%s=%s: the configuration has the node still, so it would be made again. Take its block or its key out first; "+
-				"if another machine has taken its place, have it replaced: %s.", topology.ForgetUnreachableFlag, t, topology.AsFlags(t, topology.ReplaceFlag, topology.AcceptNewHostFlag)).For(t))
+			diags.Append(diag.Errorf("Node is still in the configuration", "-%s=%s: the node is still in the configuration, so it would be created again. "+
+				"Remove its block or its key first; if another machine has taken its place, replace it: %s.", topology.ForgetUnreachableFlag, t, topology.AsFlags(t, topology.ReplaceFlag, topology.AcceptNewHostFlag)).For(t))
 		case !v.RecordedNode(t):
-			diags.Append(diag.Errorf("Nothing to forget", "-%s=%s: the state has no such node. kubewright state list names those that it has.", topology.ForgetUnreachableFlag, t))
+			diags.Append(diag.Errorf("Nothing to forget", "-%s=%s: the state records no such node. kubewright state list prints those it records.", topology.ForgetUnreachableFlag, t))
 		}
 	}
 	if v.Recorded == nil {
@@ -44,8 +45,8 @@ func RefuseForgetLiving(v *topology.Fleet) diag.Diagnostics {
 			continue
 		}
 		if was := v.Recorded.Nodes[t]; v.Answers(t) {
-			diags.Append(diag.Errorf("Host is not gone", "%s (%s) is said to be gone for good, and it answers. Nothing is changed: what is taken out of the cluster while it runs goes on by itself. "+
-				"Without unreachable = true, or without -%s, it is drained and reset as usual.", t, was.Address, topology.ForgetUnreachableFlag).For(t))
+			diags.Append(diag.Errorf("Host is still alive", "%s (%s) is declared gone for good, but it answers. A node that is removed from the cluster while it "+
+				"runs keeps running. Without unreachable = true, or without -%s, it is drained and reset as usual.", t, was.Address, topology.ForgetUnreachableFlag).For(t))
 		} else if life := v.SignsOfLife(t); len(life) > 0 {
 			diags.Append(refuseLiving(v, t, life))
 		}

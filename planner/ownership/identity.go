@@ -42,7 +42,7 @@ func CheckIdentity(c *topology.Cluster) diag.Diagnostics {
 // heldCAs returns the identities of the CAs in the primary's file of the cluster's CA.
 func heldCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
-		return primary.CasIn(c.CAFile())
+		return primary.CADigestsIn(c.CAFile())
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func heldCAs(c *topology.Cluster) []string {
 // itsCAs returns the identities by which the cluster goes, as its primary shows them.
 func itsCAs(c *topology.Cluster) []string {
 	if primary := c.PrimaryNode(); primary != nil {
-		return topology.GoesBy(primary.Report, c.CABase())
+		return topology.ClusterIdentities(primary.Report, c.CABase())
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func itsCAs(c *topology.Cluster) []string {
 func Vouched(known []string, planes []*state.Report, base string) []string {
 	known = slices.Clone(known)
 	for _, r := range planes {
-		if cas := topology.GoesBy(r, base); shareOne(cas, known) {
+		if cas := topology.ClusterIdentities(r, base); shareOne(cas, known) {
 			known = append(known, cas...)
 		}
 	}
@@ -90,9 +90,11 @@ func anotherCA(c *topology.Cluster) *diag.Diagnostic {
 		return nil
 	}
 	primary := c.PrimaryNode()
-	return diag.Errorf("Cluster is another one", "The state has cluster %q with the CA %s, and %s (%s) holds the CA %s. Nothing is changed on any host, and the state is left as it is. "+
-		"If that is another cluster, correct the addresses, or use the state that belongs to it. If a file was replaced by mistake, put %s back, from a backup or from another control plane. "+
-		"If the CA was replaced by hand and on purpose, have the state forget the cluster, which changes no host, and plan again: what the hosts hold counts then.\n\n  kubewright state rm %s",
+	return diag.Errorf("Cluster CA differs from the state", "The state records cluster %q with the CA %s, but %s (%s) holds the CA %s. The state is left as it is. "+
+		"If that is another cluster, correct the addresses, or use the state that belongs to it. "+
+		"If a file was replaced by mistake, restore %s from a backup or from another control plane. "+
+		"If the CA was replaced by hand and on purpose, remove the cluster from the state, which changes no host, and plan again: "+
+		"the CA on the hosts is then recorded.\n\n  kubewright state rm %s",
 		c.Label, topology.Short(recorded), primary.Target, primary.Address, topology.Short(cas[0]), c.CAFile(), state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
 }
 
@@ -136,7 +138,7 @@ func inhabited(n *topology.Node) bool {
 // those that the mark says it went by before.
 func ownCAs(r *state.Report, base string) []string {
 	for _, path := range []string{base + ".crt", topology.KubeletConf} {
-		if cas := topology.CasIn(r, path); len(cas) > 0 {
+		if cas := topology.CADigestsIn(r, path); len(cas) > 0 {
 			return slices.Concat(cas, topology.FormerCAs(r, cas))
 		}
 	}
@@ -152,9 +154,9 @@ func nodeRefuseStray(n *topology.Node, own string) *diag.Diagnostic {
 	if len(its) == 0 {
 		by, its = "the state", []string{c.RecordedCA()}
 	}
-	return diag.Errorf(strayHost, "%s (%s) is marked as a node of cluster %q, but it holds the CA %s, which the cluster does not know: by %s that is %s. "+
-		"Nothing is changed on any host. If the host is part of another cluster now, take another one. If nobody needs what is on it, clean it (kubeadm reset), and plan again. "+
-		"If only %s was replaced by mistake, delete that file on the host: it is brought again.",
+	return diag.Errorf(strayHost, "%s (%s) is marked as a node of cluster %q, but it holds the CA %s, which the cluster does not know: according to %s it is %s. "+
+		"If the host is part of another cluster now, use another host. If its data is not needed, clean it (kubeadm reset) and plan again. "+
+		"If only %s was replaced by mistake, delete that file on the host: the next apply writes it again.",
 		n.Target, n.Address, c.Label, topology.Short(own), by, topology.Short(its[0]), c.CAFile()).At(n.Source).For(n.Target)
 }
 
@@ -206,21 +208,22 @@ func departureKnownCAs(l topology.Departure, leavers []topology.Departure) []str
 }
 
 func departureRefuseStray(l topology.Departure, own string) *diag.Diagnostic {
-	wish, way := "its host to be given back", "have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm "+state.ShellWord(l.Target.String())+"\n\n"
+	wish, way := "its host is to be reset", "remove the node from the state, which changes no host, and plan again:\n\n  kubewright state rm "+state.ShellWord(l.Target.String())+"\n\n"
 	if l.Replaced {
-		wish, way = "to join anew on the same host", "take another host for the node. "
+		wish, way = "is to join again on the same host", "use another host for the node. "
 	}
-	return diag.Errorf(strayHost, "%s (%s) is to leave cluster %q, and %s, but it holds the CA %s, which that cluster does not know. Nothing is changed on any host: "+
-		"the reset would tear the host out of the cluster that it is part of now. If that cluster is needed, %s"+
-		"If nobody needs what is on the host, clean it (kubeadm reset), and plan again.",
+	return diag.Errorf(strayHost, "%s (%s) is being removed from cluster %q and %s, but it holds the CA %s, which that cluster does not know: "+
+		"the reset would remove the host from the cluster that it is part of now. If that cluster is needed, %sIf the data on the host is not needed, "+
+		"clean it (kubeadm reset) and plan again.",
 		l.Target, l.Address, l.RecordedNode.Cluster, wish, topology.Short(own), way).For(l.Target)
 }
 
 // refuseMember refuses to reset a control plane as the worker that the state takes it for:
 // its member would stay in etcd, dead, and quorum be less than the plan says.
 func refuseMember(l topology.Departure) *diag.Diagnostic {
-	return diag.Errorf(hostIsControlPlane, "%s (%s) is to leave cluster %q, and is a worker to the state, but its host runs an API server (%s). Nothing is changed on any host: "+
-		"as a worker it would be reset without etcd being told. Have the state forget it, which changes no host either, clean the host with kubeadm reset, which takes its member out of etcd, and plan again:\n\n  kubewright state rm %s",
+	return diag.Errorf(hostIsControlPlane, "%s (%s) is being removed from cluster %q and is recorded as a worker, but its host runs an API server (%s): "+
+		"as a worker it would be reset without its etcd member being removed. Remove it from the state, which changes no host either, "+
+		"clean the host with kubeadm reset, which removes its member from etcd, and plan again:\n\n  kubewright state rm %s",
 		l.Target, l.Address, l.RecordedNode.Cluster, topology.Manifest("kube-apiserver"), state.ShellWord(l.Target.String())).For(l.Target)
 }
 
@@ -247,13 +250,14 @@ func refuseDeserted(c *topology.Cluster) *diag.Diagnostic {
 	if len(lines) == 0 {
 		return nil
 	}
-	remedy := "clean each of these hosts (kubeadm reset), and plan again."
+	remedy := "clean each of these hosts (kubeadm reset) and plan again."
 	if recorded {
-		remedy = "give its hosts back, and apply again:\n\n  kubewright destroy"
+		remedy = "reset its hosts and apply again:\n\n  kubewright destroy"
 	}
-	return diag.Errorf("Hosts still belong to a cluster", "%s (%s) holds nothing of cluster %q, so that it would be founded anew, but these hosts are part of one that was there before:\n\n%s\n\n"+
-		"Nothing is changed on any host. If its control planes are at other addresses, correct those. If its data is needed, put /etc/kubernetes and %s of a control plane back, from a backup, "+
-		"and make etcd anew of a snapshot (kubewright etcd restore). If nobody needs that cluster any more, %s",
+	return diag.Errorf("Hosts belong to an earlier cluster", "%s (%s) holds nothing of cluster %q, so that the cluster would be bootstrapped again, "+
+		"but these hosts are part of an earlier one:\n\n%s\n\nIf its control planes have other addresses, correct those. "+
+		"If its data is needed, restore /etc/kubernetes and %s of a control plane from a backup, and restore etcd from a snapshot (kubewright etcd restore). "+
+		"If that cluster is no longer needed, %s",
 		c.Primary, c.PrimaryNode().Address, c.Label, strings.Join(lines, "\n"), host.OwnFolder, remedy).At(c.Source).For(c.Target)
 }
 
@@ -270,9 +274,10 @@ func anotherEtcd(c *topology.Cluster) *diag.Diagnostic {
 	if d := etcd.DataLeftBehind(c); d != nil {
 		return d
 	}
-	return diag.Errorf("Etcd is another one", "The etcd that answers for cluster %q is %s, and that of the state %s: a member that came back without its data has founded one of its own, which has nothing of the cluster in it, "+
-		"or somebody has made etcd anew by hand. Nothing is changed on any host, and the state is left as it is. If data was lost, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
-		"If what this etcd holds is what is meant, have the state forget the cluster, which changes no host, and plan again:\n\n  kubewright state rm %s",
+	return diag.Errorf("Etcd cluster differs from the state", "Cluster %q: the etcd that answers is %s, and the state records %s: a member that came back without its data has "+
+		"bootstrapped a new, empty etcd cluster, or etcd was recreated by hand. The state is left as it is. If data was lost, restore etcd from a snapshot:\n\n"+
+		"  kubewright etcd restore FILE\n\nIf the data in this etcd is the right one, remove the cluster from the state, which changes no host, "+
+		"and plan again:\n\n  kubewright state rm %s",
 		c.Label, c.Report.EtcdClusterID, was, state.ShellWord(c.Target.String())).At(c.Source).For(c.Target)
 }
 
@@ -303,12 +308,12 @@ func newerMark(t state.Target, address string, r *state.Report) *diag.Diagnostic
 	case m == nil || m.Unreadable == "" && m.Format <= state.MarksFormat:
 		return nil
 	case m.Unreadable != "":
-		return diag.Errorf(unreadableMark, "%s (%s): %s. kubewright knows by this file whose the host is and which run was the last there. Nothing is changed on any host. "+
-			"Find out who wrote it. If the host is the one that joined, put the file back from a backup, or delete it; without any of %s the node is taken out and joins again: %s.",
+		return diag.Errorf(unreadableMark, "%s (%s): %s. This file identifies the owner of the host and the last run there. Find out who wrote it. "+
+			"If the host is the one that joined, restore the file from a backup, or delete it; if all of %s is missing, the node is removed and joins again: %s.",
 			t, address, m.Unreadable, host.OwnFolder, topology.AsFlags(t, topology.ReplaceFlag)).For(t)
 	}
-	return diag.Errorf(newerVersion, "What kubewright keeps on %s (%s), in %s, has format %d, and this version knows formats up to %d: a newer kubewright has written it. "+
-		"Nothing is changed on any host: what this version does not understand of it would be lost. Update kubewright here, and run the same command again.",
+	return diag.Errorf(newerVersion, "The files that kubewright keeps on %s (%s), in %s, have format %d, and this version supports formats up to %d: "+
+		"they were written by a newer kubewright. This version would lose what it does not understand. Update kubewright here and run the same command again.",
 		t, address, host.OwnFolder, m.Format, state.MarksFormat).For(t)
 }
 
@@ -332,6 +337,6 @@ func checkAdopted(n *topology.Node) diag.Diagnostics {
 		return nil
 	}
 	return diag.Diagnostics{diag.Errorf(strayHost, "%s (%s) holds the CA %s, and cluster %q was adopted with the CA %s. "+
-		"Nothing is changed on any host. Correct the address, or clean the host (kubeadm reset) and plan again.",
+		"Correct the address, or clean the host (kubeadm reset) and plan again.",
 		n.Target, n.Address, topology.Short(CADigest(n)), n.Node.Cluster, topology.Short(ca)).At(n.Source).For(n.Target)}
 }

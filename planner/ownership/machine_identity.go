@@ -27,8 +27,9 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 		if n := v.Find(m.Node); n != nil && n.Cluster.Disowned && leavingAt(v)[n.Address] == l.Target {
 			return nil // refuseLeaver has said it of the node that the host is
 		}
-		return diag.Errorf(otherNode, "%s (%s) is to leave cluster %q, and the host at its address is marked as %s, which is a node as well. Nothing is changed on any host: "+
-			"the reset would take that one away. Find out where the host of %s is. If it is gone for good, have the state forget the node, which changes no host, and delete its Node object.\n\n  kubewright state rm '%s'",
+		return diag.Errorf(otherNode, "%s (%s) is being removed from cluster %q, but the host at its address is marked as %s, which is a node as well: "+
+			"the reset would remove that one. Find out where the host of %s is. If it is gone for good, remove the node from the state, which changes no host, "+
+			"and delete its Node object.\n\n  kubewright state rm '%s'",
 			l.Target, l.Address, l.RecordedNode.Cluster, m.Node, l.Target, l.Target).For(l.Target)
 	case !topology.OtherMachine(l.RecordedNode, l.Report):
 		return nil
@@ -37,25 +38,25 @@ func otherHost(v *topology.Fleet, l topology.Departure) *diag.Diagnostic {
 	case v.Restores && topology.Traceless(l.Report):
 		return nil // it is not reset, and there is nothing on it to stop
 	case topology.Traceless(l.Report):
-		return refuseOtherMachine(l, fmt.Sprintf("If the host that joined is gone for good, its node is taken out of the cluster without it:\n\n  -%s='%s'\n\n"+
+		return refuseOtherMachine(l, fmt.Sprintf("If the host that joined is gone for good, remove its node from the cluster without it:\n\n  -%s='%s'\n\n"+
 			"A removed block with unreachable = true does the same.", topology.ForgetUnreachableFlag, l.Target))
 	}
-	way := fmt.Sprintf("have the state forget the node, which changes no host:\n\n  kubewright state rm '%s'", l.Target)
+	way := fmt.Sprintf("remove the node from the state, which changes no host:\n\n  kubewright state rm '%s'", l.Target)
 	if l.Replaced {
-		way = "take another host for the node."
+		way = "use another host for the node."
 	}
-	return refuseOtherMachine(l, "If nobody needs what is on it, clean it (kubeadm reset), and plan again. Otherwise "+way)
+	return refuseOtherMachine(l, "If its data is not needed, clean it (kubeadm reset) and plan again. Otherwise "+way)
 }
 
 // departureRefuseLineage refuses to give back a host that another state has by now: the host
 // refuses it as well, in the middle of an apply.
 func departureRefuseLineage(l topology.Departure, m *state.Marks) *diag.Diagnostic {
-	return diag.Errorf(foreignHost, "%s (%s) is to leave cluster %q, and its host is %s of cluster %q in the state with lineage %s. Nothing is changed on any host: the reset would take that node away. "+
-		"Have the state forget the node, which changes no host, and delete its Node object:\n\n  kubewright state rm %s", l.Target, l.Address, l.RecordedNode.Cluster, m.Node, m.Cluster, m.Lineage, state.ShellWord(l.Target.String())).For(l.Target)
+	return diag.Errorf(foreignHost, "%s (%s) is being removed from cluster %q, but its host is %s of cluster %q in the state with lineage %s: "+
+		"the reset would remove that node. Remove the node from this state, which changes no host, and delete its Node object:\n\n  kubewright state rm %s", l.Target, l.Address, l.RecordedNode.Cluster, m.Node, m.Cluster, m.Lineage, state.ShellWord(l.Target.String())).For(l.Target)
 }
 
 func refuseOtherMachine(l topology.Departure, way string) *diag.Diagnostic {
-	return diag.Errorf(otherMachineID, "%s (%s) is to leave cluster %q, and its host has the machine id %s and no mark of kubewright's; the host that joined had %s: it was reinstalled, or another host has its address. "+
-		"Nothing is changed on any host: the reset would take away what somebody else has there. %s",
+	return diag.Errorf(otherMachineID, "%s (%s) is being removed from cluster %q, but its host has the machine id %s and no kubewright mark; "+
+		"the host that joined had %s: it was reinstalled, or another host has its address. The reset could delete data of another owner. %s",
 		l.Target, l.Address, l.RecordedNode.Cluster, topology.Short(l.Report.Facts.MachineID), topology.Short(l.MachineID), way).For(l.Target)
 }

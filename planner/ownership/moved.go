@@ -6,7 +6,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -88,8 +88,8 @@ func (m *mover) check(move state.Moved) {
 		}
 	}
 	if m.known(move.To) && !slices.ContainsFunc(m.moves, func(o state.Moved) bool { return o.From == move.To }) {
-		m.diags.Append(diag.Errorf("Moved onto something that exists", "The state has both %s and %s, so the one cannot become the other. "+
-			"Remove the moved block if they are two; forget one of them with a removed block if they are one.", move.From, move.To).At(at).For(move.To))
+		m.diags.Append(diag.Errorf("Moved onto an existing target", "The state records both %s and %s, so the first cannot become the second. "+
+			"Delete the moved block if they are two; forget one of them with a removed block if they are one.", move.From, move.To).At(at).For(move.To))
 	}
 	if move.From.Type != state.TypeNode {
 		return
@@ -106,7 +106,7 @@ func (m *mover) check(move state.Moved) {
 	for _, n := range m.cfg.Nodes {
 		if n.Target == move.To && n.Cluster != cluster.Name {
 			m.diags.Append(diag.Errorf("Moved into another cluster", "%s is a node of cluster %q, and %s is declared for cluster %q. "+
-				"A host changes its cluster by leaving the one and joining the other: remove the moved block.", move.From, cluster.Name, move.To, n.Cluster).At(at).For(move.To))
+				"A host changes its cluster by leaving one and joining the other: delete the moved block.", move.From, cluster.Name, move.To, n.Cluster).At(at).For(move.To))
 		}
 	}
 }
@@ -148,8 +148,7 @@ func anotherNode(n *topology.Node, m *state.Marks) *diag.Diagnostic {
 	if m.Node == n.Target || m.Node.IsZero() || !known {
 		return nil
 	}
-	return diag.Errorf(otherNode, "%s (%s) is marked as %s, which is a node as well. Nothing is changed on any host. "+
-		"Correct the addresses; if the blocks have changed names, say so with moved blocks.", n.Target, n.Address, m.Node).At(n.Source).For(n.Target)
+	return diag.Errorf(otherNode, "%s (%s) is marked as %s, which is a node as well. Correct the addresses; if the blocks were renamed, declare that with moved blocks.", n.Target, n.Address, m.Node).At(n.Source).For(n.Target)
 }
 
 // renamedCluster reports whether a mark names a cluster which is neither in the
@@ -165,7 +164,7 @@ func renamedCluster(n *topology.Node, m *state.Marks) bool {
 // looks at their hosts.
 func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	return v.Forgotten()
 }
 

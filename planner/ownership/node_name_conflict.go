@@ -53,12 +53,12 @@ func formerHolder(n *topology.Node) state.Target {
 }
 
 func refuseFormerName(n *topology.Node, holder state.Target) *diag.Diagnostic {
-	way := fmt.Sprintf("Do it in two applies: first without %s, so that the old node leaves, then with it. Or give the new one another name.", n.Target)
+	way := fmt.Sprintf("Use two applies: first without %s, so that the old node is removed, then with it. Or give the new one another name.", n.Target)
 	if n.Cluster.Node(holder) != nil {
-		way = "Give one of them a name that nobody has, and apply; the other one can have the name then."
+		way = "Give one of them an unused name and apply; the other one can take the name then."
 	}
-	return diag.Errorf(nameTaken, "%s (%s) would be node %q in Kubernetes, and %s has that name still. Nothing is changed on any host: "+
-		"two kubelets would speak for one Node, and when the old one leaves the Node would go with it. %s", n.Target, n.Address, n.NodeName, holder, way).At(n.Source).For(n.Target)
+	return diag.Errorf(nameTaken, "%s (%s) would be node %q in Kubernetes, but %s still has that name: two kubelets would report for one Node, "+
+		"and removing the old node would delete the Node of the new one. %s", n.Target, n.Address, n.NodeName, holder, way).At(n.Source).For(n.Target)
 }
 
 // hijacks reports whether the node is to join by a name by which another kubelet is in the
@@ -73,8 +73,9 @@ func hijacks(n *topology.Node) bool {
 }
 
 func refuseTakenName(n *topology.Node) *diag.Diagnostic {
-	return diag.Errorf(nameTaken, "%s (%s) would join as node %q, and the cluster has a Node of that name which is Ready, at %s. Nothing is changed on any host: two kubelets would speak for one Node. "+
-		"Give the node another name, with name in its block; or if the one that is there is not needed any more, drain it, stop its kubelet and delete it (kubectl delete node %s), and plan again.",
+	return diag.Errorf(nameTaken, "%s (%s) would join as node %q, but the cluster has a Node of that name which is Ready, at %s: "+
+		"two kubelets would report for one Node. Give the node another name, with name in its block; or if the existing one is no longer needed, drain it, "+
+		"stop its kubelet and delete it (kubectl delete node %s), and plan again.",
 		n.Target, n.Address, n.NodeName, strings.Join(n.Cluster.Report.Nodes[n.NodeName].InternalIPs, ", "), n.NodeName).At(n.Source).For(n.Target)
 }
 

@@ -18,16 +18,16 @@ func ReplaceUnknown(v *topology.Fleet) diag.Diagnostics {
 	for _, t := range v.Replace {
 		switch {
 		case !slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t }):
-			diags.Append(diag.Errorf("Nothing to replace", "-%s=%s: that is no node of the configuration.", topology.ReplaceFlag, t))
+			diags.Append(diag.Errorf("Nothing to replace", "-%s=%s: the configuration has no such node.", topology.ReplaceFlag, t))
 		case !v.RecordedNode(t):
-			diags.Append(diag.Warningf("Nothing to take out", "-%s=%s: the node is not there yet, or an earlier apply has taken it out already. It joins.", topology.ReplaceFlag, t).For(t))
+			diags.Append(diag.Warningf("Nothing to remove", "-%s=%s: the node does not exist yet, or an earlier apply has removed it already. It joins.", topology.ReplaceFlag, t).For(t))
 		case v.Reports[t] == nil:
 			diags.Append(refuseReplacing(v, t))
 		}
 	}
 	for _, t := range v.AcceptNewHost {
 		if !slices.Contains(v.Replace, t) {
-			diags.Append(diag.Errorf("Incomplete acceptance", "-%s=%s goes with -%s=%s: a new machine is no member of the cluster, so the node joins anew.", topology.AcceptNewHostFlag, t, topology.ReplaceFlag, t).For(t))
+			diags.Append(diag.Errorf("New host is accepted without a replacement", "-%s=%s requires -%s=%s: a new machine is not a member of the cluster, so that its node has to join again.", topology.AcceptNewHostFlag, t, topology.ReplaceFlag, t).For(t))
 		}
 	}
 	return diags
@@ -39,7 +39,7 @@ func Unreplaced(v *topology.Fleet, p *planner.Plan, o planner.Options) diag.Diag
 	var diags diag.Diagnostics
 	for _, t := range v.Replace {
 		if p.Restricted() && v.Replaces(t) && !slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Target == t }) {
-			diags.Append(diag.Warningf("Node is not replaced", "-%s=%s: the plan leaves the node out, by %s.", topology.ReplaceFlag, t, strings.Join(Restrictions(o), " ")).For(t))
+			diags.Append(diag.Warningf("Node is not replaced", "-%s=%s: the node is excluded from the plan by %s.", topology.ReplaceFlag, t, strings.Join(Restrictions(o), " ")).For(t))
 		}
 	}
 	return diags
@@ -48,8 +48,7 @@ func Unreplaced(v *topology.Fleet, p *planner.Plan, o planner.Options) diag.Diag
 // refuseReplacing refuses to replace a node whose host was not seen.
 func refuseReplacing(v *topology.Fleet, t state.Target) *diag.Diagnostic {
 	i := slices.IndexFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t })
-	return diag.Errorf(HostNotLookedAt, "-%s=%s: a node is replaced on a host that answers. Nothing is changed on any host.\n\n%s\n\n"+
-		"If the host is gone for good, take its block out and remove it with %s.", topology.ReplaceFlag, t, Reason(v.Unobserved[t]), topology.AsFlags(t, topology.ForgetUnreachableFlag)).At(v.Config.Nodes[i].Source).For(t)
+	return diag.Errorf(HostNotLookedAt, "-%s=%s: a node is replaced only on a host that answers.\n\n%s\n\nIf the host is gone for good, remove its block, and the node with %s.", topology.ReplaceFlag, t, Reason(v.Unobserved[t]), topology.AsFlags(t, topology.ForgetUnreachableFlag)).At(v.Config.Nodes[i].Source).For(t)
 }
 
 // AnotherMachine refuses a host that is not the one which joined, until somebody
@@ -59,13 +58,12 @@ func AnotherMachine(v *topology.Fleet, n *config.Node, was *state.RecordedNode, 
 	if !topology.OtherMachine(was, r) || slices.Contains(v.AcceptNewHost, n.Target) {
 		return nil
 	}
-	first := "Its old Node object goes first."
+	first := "Its old Node object is removed first."
 	if c := v.Config.Cluster(n.Cluster); was.Role == string(config.ControlPlane) && c != nil && c.Etcd.External == nil {
-		first = "Its old etcd member and its old Node object go first, while the others hold quorum."
+		first = "Its old etcd member and its old Node object are removed first, while the others hold quorum."
 	}
 	return diag.Errorf(otherMachineID, "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
-		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
-		"  %s\n\n%s If it is not, correct the address.",
+		"If this is intended, replace the node and accept the new machine:\n\n  %s\n\n%s If it is not, correct the address.",
 		n.Target, n.Address, topology.Short(id), topology.Short(was.MachineID), topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag), first).At(n.Source).For(n.Target)
 }
 
@@ -81,9 +79,10 @@ func HostOfAnother(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r
 		if other.MachineID != r.Facts.MachineID || v.ForgetRequested(t) {
 			continue
 		}
-		return diag.Errorf(otherNode, "%s has the address %s now, and the machine there is the host of %s. Nothing is changed on any host. The state has %s at %s, and %s at %s. "+
-			"If a key or an address was written for another, as where two blocks have exchanged theirs, write both as they are in the state. If only the names have changed, say so with moved blocks.\n\n"+
-			"If %s is to be on this host, let %s leave it first: apply without %s, and with %s at the address that it has in the state.",
+		return diag.Errorf(otherNode, "%s now has the address %s, and the machine there is the host of %s. The state records %s at %s, and %s at %s. "+
+			"If a key or an address is in the wrong block, for example because two blocks were swapped, restore what the state records. "+
+			"If only the names changed, declare that with moved blocks.\n\nTo move %s to this host, remove %s from it first: apply without %s, "+
+			"and with %s at the address that the state records.",
 			n.Target, n.AdvertiseAddress(), t, n.Target, was.Address, t, other.Address, n.Target, t, t, n.Target).At(n.Source).For(n.Target)
 	}
 	return nil
@@ -101,11 +100,12 @@ func OldHostRuns(v *topology.Fleet, n *config.Node, was *state.RecordedNode, r *
 	if seen, there := c.Nodes[was.Name]; !there || seen.Silent {
 		return nil
 	}
-	return diag.Errorf("Old host is still the node", "%s has the address %s now, where another machine is, and the kubelet of node %q still speaks to the API: the host that joined, at %s, goes on as that node. "+
-		"Nothing is changed: it would be neither drained nor reset, and it would keep its kubelet, its pods with their data, and the keys of the cluster. Let it leave first: "+
-		"take the block of %s, or its key, out of the configuration and apply, which drains and resets the old host; then put it back with the new address.\n\n"+
-		"If the old host is not to be reset, drain it (kubectl drain %s), switch it off, and once the API shows its node as NotReady, with the status unknown:\n\n"+
-		"  kubewright apply %s\n\nIf the address is a mistake, correct it.",
+	return diag.Errorf("Old host still runs the node", "%s now has the address %s, where another machine is, but the kubelet of node %q still reports to the API: "+
+		"the host that joined, at %s, still runs that node. It would be neither drained nor reset, and would keep its kubelet, its pods with their data, "+
+		"and the keys of the cluster. Remove it first: take the block of %s, or its key, out of the configuration and apply, "+
+		"which drains and resets the old host; then add it back with the new address.\n\n"+
+		"To remove the old host without a reset, drain it (kubectl drain %s), switch it off, and once the API shows its node as NotReady, "+
+		"with the status unknown:\n\n  kubewright apply %s\n\nIf the address is a mistake, correct it.",
 		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, topology.AsFlags(n.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag)).At(n.Source).For(n.Target)
 }
 
@@ -133,8 +133,8 @@ func ReplaceAll(v *topology.Fleet) diag.Diagnostics {
 			}
 		}
 		if present > 0 && stay == 0 {
-			diags.Append(diag.Errorf("No control plane would stay", "Of cluster %q every control plane would leave in this plan, and new ones join through one that stays. "+
-				"Nothing is changed. Do it in two plans: add or replace some first, then the rest. To remove the cluster with its data, use kubewright destroy.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
+			diags.Append(diag.Errorf("No control plane would remain", "Cluster %q: this plan removes every control plane, but new ones join through one that "+
+				"remains. Use two plans: add or replace some first, then the rest. To remove the cluster with its data, use kubewright destroy.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
 		}
 	}
 	return diags

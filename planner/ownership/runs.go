@@ -20,9 +20,9 @@ const AllowOlderStateFlag = "allow-older-state"
 // The findings about run tokens.
 const (
 	olderState  = "State is older than its hosts"
-	runCutShort = "Last run was cut short"
-	runAhead    = "Worker has seen a later run"
-	runVoid     = "Run token does not count"
+	runCutShort = "Last run was interrupted"
+	runAhead    = "Only workers report a later run"
+	runVoid     = "Run token is invalid"
 )
 
 // runs returns what the run tokens of the state, its hosts and its clusters amount to.
@@ -98,17 +98,19 @@ func CheckRuns(v *topology.Fleet) diag.Diagnostics {
 		diags.Append(olderThan(v, r))
 	}
 	if len(r.Ahead) > 0 {
-		diags.Append(diag.Warningf(runAhead, "The state is of run %d. A later run is known to workers alone:\n\n%s\n\n"+
-			"Neither a control plane nor most hosts know of it. The last run was cut short, an older state was put back, or a host reports what is not true. The next run is number %d.",
+		diags.Append(diag.Warningf(runAhead, "The state is of run %d. A later run is reported by workers only:\n\n%s\n\n"+
+			"Neither a control plane nor most hosts report it. The last run was interrupted, an older state was restored, or a host reports a false number. "+
+			"The next run is number %d.",
 			v.Recorded.RunToken, runLines(v, r.Ahead), r.Next))
 	}
 	if len(r.Void) > 0 {
-		diags.Append(diag.Warningf(runVoid, "The next run is number %d. These hosts report a number that no run can have reached:\n\n%s\n\n"+
-			"It does not count. The next run that changes such a host puts its own number in the place of this one, in %s/token. Find out who wrote it: only root can.",
+		diags.Append(diag.Warningf(runVoid, "The next run is number %d. These hosts report a number that no run can have reached:\n\n%s\n\nIt is ignored. "+
+			"The next run that changes such a host replaces it with its own number, in %s/token. Find out who wrote it: only root can.",
 			r.Next, runLines(v, r.Void), host.OwnFolder))
 	}
 	if !state.CountableRun(v.Recorded.RunToken) {
-		diags.Append(diag.Warningf(runVoid, "The state has the run token %d, a number that no run can have reached: it came from a host. The next run is number %d, and the state takes it over.", v.Recorded.RunToken, r.Next))
+		diags.Append(diag.Warningf(runVoid, "The state has the run token %d, a number that no run can have reached: it came from a host. "+
+			"The next run is number %d, which the state records.", v.Recorded.RunToken, r.Next))
 	}
 	return diags
 }
@@ -116,18 +118,19 @@ func CheckRuns(v *topology.Fleet) diag.Diagnostics {
 // olderThan refuses a state that lacks runs. It is a warning where a flag accepts that,
 // or where the cluster shows that the only run it lacks was cut short.
 func olderThan(v *topology.Fleet, r state.Runs) *diag.Diagnostic {
-	seen := fmt.Sprintf("The state is of run %d, and hosts have seen run %d of this state:\n\n%s\n\n", v.Recorded.RunToken, r.Seen, runLines(v, r.Older))
+	seen := fmt.Sprintf("The state is of run %d, but hosts have seen run %d of this state:\n\n%s\n\n", v.Recorded.RunToken, r.Seen, runLines(v, r.Older))
 	switch {
 	case r.CutShort:
-		return diag.Warningf(runCutShort, "%sThe cluster still has the lease of that run: it did not come to its end, and its journal is in the folder where it ran. What it did is found on the hosts.", seen)
+		return diag.Warningf(runCutShort, "%sThe cluster still has the lease of that run: the run did not finish, and its journal is in the folder where it ran. "+
+			"Its changes are observed on the hosts.", seen)
 	case v.AllowOlderState:
-		return diag.Warningf(olderState, "%sThe plan goes on because of -%s. What the state does not know of shows as changed outside.", seen, AllowOlderStateFlag)
+		return diag.Warningf(olderState, "%sThe plan continues because of -%s. Changes that the state does not record are shown as changed outside.", seen, AllowOlderStateFlag)
 	}
-	return diag.Errorf(olderState, "%sAn older state was put in the place of the last one, or the last run was cut short and its journal is in another folder. "+
-		"A plan with this state would take what it does not know for changes made outside, and would take nodes out once more. Nothing is changed on any host.\n\n"+
-		"Put the state of the last run back; older states are beside it as *.backup.SERIAL. If a run was cut short, run the same command in the folder where it ran. "+
-		"If the last state is lost, move this one away and make a new one of what the hosts hold:\n\n  kubewright state recover\n\n"+
-		"To go on with this state nevertheless: -%s.", seen, AllowOlderStateFlag)
+	return diag.Errorf(olderState, "%sThe last state was replaced by an older one, or the last run was interrupted and its journal is in another folder. "+
+		"A plan with this state would treat unrecorded changes as drift, and would remove nodes a second time.\n\n"+
+		"Restore the state of the last run; older states are beside it as *.backup.SERIAL. "+
+		"If a run was interrupted, run the same command in the folder where it ran. If the last state is lost, "+
+		"move this one away and rebuild it from what the hosts hold:\n\n  kubewright state recover\n\nTo continue with this state anyway: -%s.", seen, AllowOlderStateFlag)
 }
 
 // runLines lists hosts with the run that each reports.

@@ -31,8 +31,8 @@ const (
 	otherNode          = "Host is another node"
 	otherMachineID     = "Host is another machine"
 	newerVersion       = "Host was marked by a newer version"
-	unreadableMark     = "Host's mark cannot be read"
-	SameMachine        = "Two nodes are one host"
+	unreadableMark     = "Host mark cannot be read"
+	SameMachine        = "Two nodes share one host"
 	hostIsControlPlane = "Host is a control plane"
 )
 
@@ -79,7 +79,7 @@ type untrustedNode struct {
 }
 
 func (u untrustedNode) warning() *diag.Diagnostic {
-	return diag.Warningf(u.problem, "%s (%s) is left out of this plan%s. Nothing is done to its host, and its node counts as neither healthy nor gone. "+
+	return diag.Warningf(u.problem, "%s (%s) is excluded from this plan%s. Its host is not changed, and its node counts as neither healthy nor gone. "+
 		"kubewright plan without flags says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
 }
 
@@ -181,7 +181,8 @@ func WaysAround(v *topology.Fleet, diags diag.Diagnostics) diag.Diagnostics {
 			continue
 		}
 		said := *d
-		said.Detail = strings.TrimRight(d.Detail, "\n") + fmt.Sprintf("\n\nTo go on without this host: %s, or -%s. Then nothing is done to it, and its node counts as neither healthy nor gone.",
+		said.Detail = strings.TrimRight(d.Detail, "\n") + fmt.Sprintf("\n\nTo continue without this host: %s, or -%s. "+
+			"It is then not changed, and its node counts as neither healthy nor gone.",
 			topology.AsFlags(t, ExcludeFlag), topology.AllowUnreachableFlag)
 		diags[i] = &said
 	}

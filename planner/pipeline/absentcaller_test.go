@@ -39,7 +39,7 @@ func TestAbsentCallerKeepsItsName(t *testing.T) {
 			_, diags := o.planOf(o.observe(), planner.Options{})
 			show(t, diags...)
 			if !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool {
-				return d.Summary == "Old endpoint stays known" && strings.Contains(d.Detail, away.Target.String()) && strings.Contains(d.Detail, old)
+				return d.Summary == "Old endpoint is still in use" && strings.Contains(d.Detail, away.Target.String()) && strings.Contains(d.Detail, old)
 			}) {
 				t.Errorf("nobody is told of the name that stays: %v", diags)
 			}

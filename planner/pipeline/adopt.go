@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -55,5 +56,5 @@ func markAdopted(v *topology.Fleet, changes []planner.Change) ([]state.Item, []p
 			}
 		}
 	}
-	return marks.Items, planner.Diff(marks, &state.Snapshot{}, &state.Snapshot{})
+	return marks.Items, diff.Changes(marks, &state.Snapshot{}, &state.Snapshot{})
 }

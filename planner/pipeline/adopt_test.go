@@ -52,7 +52,7 @@ func TestAdoptedHostWithAnotherCA(t *testing.T) {
 		want  []finding
 	}{
 		"of another cluster": {"", []finding{{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.worker["w1"]`, []string{
-			`node.worker["w1"] (10.0.0.21) holds the CA ffffffffffff, and cluster "prod" was adopted with the CA `, "Nothing is changed on any host",
+			`node.worker["w1"] (10.0.0.21) holds the CA ffffffffffff, and cluster "prod" was adopted with the CA `,
 		}}}},
 		"replaced at once, cut short": {pkiDir + "ca-ended.crt", nil},
 		"rotated, cut short":          {pkiDir + "ca-old.crt", nil},
@@ -84,8 +84,8 @@ func TestAdoptedWithoutSome(t *testing.T) {
 	o.recorded = nil
 	o.leave("w1")
 	_, diags := record.Adopt(o.observe(), []string{"prod"})
-	wantFindings(t, diags, finding{diag.Warning, "Nodes are not in the configuration", "main.hcl:1", "cluster.prod", []string{
-		`Cluster "prod" is adopted without nodes that no block speaks of: host-10-0-0-21.`, "Add their blocks first, or later and beside an import block of the cluster.",
+	wantFindings(t, diags, finding{diag.Warning, "Cluster has unmanaged nodes", "main.hcl:1", "cluster.prod", []string{
+		`Cluster "prod" is adopted without its unmanaged nodes: host-10-0-0-21.`, "Add their blocks first, or later and beside an import block of the cluster.",
 	}})
 }
 

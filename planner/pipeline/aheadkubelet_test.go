@@ -63,8 +63,8 @@ func TestAheadIsSaid(t *testing.T) {
 	v.ClusterReports["prod"].Nodes["host-10-0-0-13"] = unready
 	_, diags := o.planOf(v, planner.Options{})
 	wantFindings(t, diags,
-		finding{diag.Warning, "Kubelet is ahead of its turn", kubernetesVersion.String(), `node.cp["cp2"]`, []string{
-			"the kubelet 1.36.3 is installed and nothing is heard of the one that runs", "API server 1.35.8 beside it", "does not wait for it", "install the kubelet 1.35.8, restart it, and apply again",
+		finding{diag.Warning, "Kubelet is newer than the API server", kubernetesVersion.String(), `node.cp["cp2"]`, []string{
+			"the kubelet 1.36.3 is installed and the version of the running one is unknown", "API server 1.35.8 beside it", "does not wait for it", "install the kubelet 1.35.8, restart it, and apply again",
 		}},
 		finding{diag.Warning, "Control plane is not ready", kubernetesVersion.String(), "", []string{`node.cp["cp3"]: the Node is not Ready`, "waits 4m0s for it"}})
 }

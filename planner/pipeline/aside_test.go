@@ -31,8 +31,8 @@ func TestClusterAside(t *testing.T) {
 		places(o.config)
 		return o
 	}
-	aside := finding{diag.Warning, "Cluster is left aside", "", "cluster.test", []string{`Cluster "test" was not looked at in full`, "nothing is planned for it"}}
-	silent := "Control plane could not be looked at"
+	aside := finding{diag.Warning, "Cluster skipped: not fully observed", "", "cluster.test", []string{`Cluster "test" was not fully observed`, "nothing is planned for it"}}
+	silent := "Control plane could not be observed"
 	for name, c := range map[string]struct {
 		targets []planner.Selector
 		refused bool

@@ -292,12 +292,12 @@ func TestForeignCA(t *testing.T) {
 		founded, later func(*config.Certificates)
 		want           string
 	}{
-		"other CA":       {nil, func(p *config.Certificates) { p.CA = givenCA(t, "Other", "ECDSA") }, "Cluster has another CA"},
-		"other etcd":     {nil, func(p *config.Certificates) { p.EtcdCA = givenCA(t, "Other", "ECDSA") }, "Cluster has another CA"},
+		"other CA":       {nil, func(p *config.Certificates) { p.CA = givenCA(t, "Other", "ECDSA") }, "Cluster CA differs from the configuration"},
+		"other etcd":     {nil, func(p *config.Certificates) { p.EtcdCA = givenCA(t, "Other", "ECDSA") }, "Cluster CA differs from the configuration"},
 		"no CA any more": {nil, func(p *config.Certificates) { p.CA = config.GivenCA{} }, "CA key is missing"},
 		"key to hosts":   {nil, func(p *config.Certificates) { p.CA.OnHosts = true }, "CA key is missing"},
 		"key from hosts": {func(p *config.Certificates) { p.CA.OnHosts = true }, func(p *config.Certificates) { p.CA.OnHosts = false }, "CA key is on a host"},
-		"own to given":   {func(p *config.Certificates) { p.CA = config.GivenCA{} }, func(p *config.Certificates) { p.CA = givenCA(t, "Other", "ECDSA") }, "Cluster has another CA"},
+		"own to given":   {func(p *config.Certificates) { p.CA = config.GivenCA{} }, func(p *config.Certificates) { p.CA = givenCA(t, "Other", "ECDSA") }, "Cluster CA differs from the configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -319,7 +319,7 @@ func TestForeignCA(t *testing.T) {
 func TestPeriodOfCA(t *testing.T) {
 	t.Parallel()
 	cfg := withCAs(t, 1, 0, false, "ECDSA")
-	for years, want := range map[int]string{-1: "CA certificate is not valid yet", 0: "", 10: "CA ends before its certificates", 11: "CA certificate has expired"} {
+	for years, want := range map[int]string{-1: "CA certificate is not valid yet", 0: "", 10: "CA expires before its certificates", 11: "CA certificate has expired"} {
 		v := blankHosts(cfg)
 		v.ObservedAt = simulated.AddDate(years, 0, -1*years)
 		_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})

@@ -19,12 +19,12 @@ func TestBereftKubelets(t *testing.T) {
 		edits []string
 		since string
 	}{
-		"kubeconfig deleted":  {[]string{conf + "delete"}, "since its kubeconfig is gone"},
-		"kubeconfig garbage":  {[]string{conf + "content garbage"}, "since its kubeconfig cannot be read"},
-		"certificate deleted": {[]string{own + "delete"}, "since its own is gone"},
-		"certificate garbage": {[]string{own + "content garbage"}, "since its own cannot be read"},
-		"both deleted":        {[]string{conf + "delete", own + "delete"}, "since its kubeconfig is gone"},
-		"deleted and booted":  {[]string{conf + "delete", own + "delete", "power reboot"}, "since its kubeconfig is gone"},
+		"kubeconfig deleted":  {[]string{conf + "delete"}, "because its kubeconfig is missing"},
+		"kubeconfig garbage":  {[]string{conf + "content garbage"}, "because its kubeconfig cannot be read"},
+		"certificate deleted": {[]string{own + "delete"}, "because its own is missing"},
+		"certificate garbage": {[]string{own + "content garbage"}, "because its own cannot be read"},
+		"both deleted":        {[]string{conf + "delete", own + "delete"}, "because its kubeconfig is missing"},
+		"deleted and booted":  {[]string{conf + "delete", own + "delete", "power reboot"}, "because its kubeconfig is missing"},
 	} {
 		for _, hosts := range [][]string{{"10.0.0.11", "10.0.0.21"}, {"10.0.0.12"}} {
 			t.Run(name+" on "+strings.Join(hosts, " and "), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestBereftWithoutAPI(t *testing.T) {
 	o.edit("10.0.0.11", "file /etc/kubernetes/kubelet.conf delete", "power reboot")
 	p, err := o.plan()
 	o.must(err)
-	if impacts(p, "since its kubeconfig is gone") != 1 {
+	if impacts(p, "because its kubeconfig is missing") != 1 {
 		t.Errorf("the kubelet gets no certificate:\n%s", describe(p))
 	}
 	o.must(o.carryOut())
@@ -108,7 +108,7 @@ func TestJoinBesideOldNode(t *testing.T) {
 	}
 	p, err := o.plan()
 	o.must(err)
-	if said := impacts(p, "gives the kubelet a certificate"); said > 0 {
+	if said := impacts(p, "issues the kubelet a certificate"); said > 0 {
 		t.Errorf("what never had one is given a certificate:\n%s", describe(p))
 	}
 	o.must(o.carryOut())

@@ -31,7 +31,7 @@ func Situate(v *topology.Fleet) diag.Diagnostics {
 				delete(c.Cas, base)
 			}
 		}
-		c.Failed = staticpod.Failures(c)
+		c.Failed = staticpod.FailingComponents(c)
 		c.Rotating = rotation.Rotations(c)
 		c.Keys = rotation.KeyRotation(c)
 		for _, r := range c.Rotating {

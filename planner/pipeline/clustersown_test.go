@@ -32,7 +32,7 @@ func wantKept(t *testing.T, given state.Value, why string) {
 	o.must(err)
 	what := given.Get("kind").AsString() + " " + given.Get("metadata").Get("name").AsString()
 	inOrder(t, acts(p, "marks"), "apply "+what)
-	if got, want := p.Steps[0].Impact, "takes back what was written to "+what+", which stays ("+why+")"; !strings.Contains(got, want) {
+	if got, want := p.Steps[0].Impact, "reverts what was written to "+what+", which is kept ("+why+")"; !strings.Contains(got, want) {
 		t.Errorf("the plan says %q, want %q", got, want)
 	}
 	o.must(o.apply())
@@ -44,8 +44,8 @@ func wantKept(t *testing.T, given state.Value, why string) {
 func TestKubernetesOwnIsKept(t *testing.T) {
 	t.Parallel()
 	const rbac = "rbac.authorization.k8s.io/v1"
-	const everyCluster, everyNamespace, rights = "every cluster has it", "every namespace has it", "rights rest on it"
-	const reached, important = "pods reach the API by it", "the control plane's pods have it"
+	const everyCluster, everyNamespace, rights = "every cluster has it", "every namespace has it", "access rights depend on it"
+	const reached, important = "pods reach the API through it", "the control plane's pods use it"
 	for _, own := range []struct{ apiVersion, kind, namespace, name, why string }{
 		{"v1", "Namespace", "", "default", everyCluster},
 		{"v1", "Namespace", "", "kube-system", everyCluster},
@@ -53,12 +53,12 @@ func TestKubernetesOwnIsKept(t *testing.T) {
 		{"v1", "Namespace", "", "kube-node-lease", everyCluster},
 		{"v1", "ServiceAccount", "kube-public", "default", everyNamespace},
 		{"v1", "ConfigMap", "kube-public", "kube-root-ca.crt", everyNamespace},
-		{"coordination.k8s.io/v1", "Lease", "kube-node-lease", "cp1", "its kubelet makes it"},
+		{"coordination.k8s.io/v1", "Lease", "kube-node-lease", "cp1", "its kubelet creates it"},
 		{"v1", "Service", "default", "kubernetes", reached},
 		{"v1", "Endpoints", "default", "kubernetes", reached},
 		{"discovery.k8s.io/v1", "EndpointSlice", "default", "kubernetes", reached},
-		{"networking.k8s.io/v1", "ServiceCIDR", "", "kubernetes", "Services get their addresses of it"},
-		{"v1", "ConfigMap", "kube-system", "extension-apiserver-authentication", "other API servers trust by it"},
+		{"networking.k8s.io/v1", "ServiceCIDR", "", "kubernetes", "Services get their addresses from it"},
+		{"v1", "ConfigMap", "kube-system", "extension-apiserver-authentication", "other API servers rely on it"},
 		{rbac, "ClusterRole", "", "cluster-admin", rights},
 		{rbac, "ClusterRole", "", "view", rights},
 		{rbac, "ClusterRoleBinding", "", "cluster-admin", rights},
@@ -76,10 +76,10 @@ func TestKubernetesOwnIsKept(t *testing.T) {
 func TestMarkedIsKept(t *testing.T) {
 	t.Parallel()
 	for _, own := range []struct{ apiVersion, kind, name, in, mark, why string }{
-		{"rbac.authorization.k8s.io/v1", "ClusterRole", "system:basic-user", "labels", "kubernetes.io/bootstrapping", "rights rest on it"},
-		{"flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "probes", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
-		{"flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", "system", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
-		{"apiregistration.k8s.io/v1", "APIService", "v1.apps", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group by it"},
+		{"rbac.authorization.k8s.io/v1", "ClusterRole", "system:basic-user", "labels", "kubernetes.io/bootstrapping", "access rights depend on it"},
+		{"flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "probes", "annotations", "apf.kubernetes.io/autoupdate-spec", "API priority and fairness depends on it"},
+		{"flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", "system", "annotations", "apf.kubernetes.io/autoupdate-spec", "API priority and fairness depends on it"},
+		{"apiregistration.k8s.io/v1", "APIService", "v1.apps", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group with it"},
 	} {
 		t.Run(own.kind, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,7 @@ func refusePartial(v *topology.Fleet, d planner.Draft, p *planner.Plan) diag.Dia
 			continue
 		}
 		diags = append(diags, diag.Errorf("Part of a cluster cannot be destroyed",
-			"Of cluster %q %s would be destroyed, without a drain and without leaving etcd, and %s would be left. Nothing was changed. %s",
+			"Cluster %q: %s would be destroyed, without a drain and without leaving etcd, and %s would remain. %s",
 			label, strings.Join(goes[label], ", "), strings.Join(left, ", "), insteadOfPart(v, label)).For(state.ClusterTarget(label)))
 	}
 	slices.SortFunc(diags, func(a, b *diag.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
@@ -59,8 +59,8 @@ func refuseUnasked(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			continue
 		}
 		diags = append(diags, diag.Errorf("Cluster would be destroyed",
-			"The state knows cluster %q, and the configuration does not speak of it any more. All of its hosts would be reset, and everything in its etcd lost. "+
-				"Nothing was changed. To keep it put its blocks back. To destroy it run\n\n  kubewright destroy -target=%s\n\nor write where its block was\n\n"+
+			"The state records cluster %q, but it is no longer in the configuration. All of its hosts would be reset, and everything in its etcd lost. "+
+				"To keep it, restore its blocks. To destroy it run\n\n  kubewright destroy -target=%s\n\nor write where its block was\n\n"+
 				"  removed {\n    from = %s\n  }\n\nTo forget it and leave its hosts as they are, add lifecycle { destroy = false } to that.",
 			r.Target.Name, r.Target, r.Target).For(r.Target))
 	}
@@ -107,12 +107,12 @@ func namesAlone(v *topology.Fleet, p *planner.Plan, cluster state.Target) bool {
 
 // insteadOfPart says how single nodes are taken out of a cluster, and how all of it goes.
 func insteadOfPart(v *topology.Fleet, label string) string {
-	const leave = "it evicts their pods, lets them leave etcd while quorum holds, and resets their hosts. To destroy the whole cluster, "
+	const leave = "it evicts their pods, removes their members from etcd while quorum holds, and resets their hosts. To destroy the whole cluster, "
 	if v.Destroy {
-		return "To take single nodes out of a cluster that stays, remove them from the configuration and run kubewright apply: " +
-			leave + fmt.Sprintf("give -target=%s.", state.ClusterTarget(label))
+		return "To remove single nodes from a cluster that stays, remove them from the configuration and run kubewright apply: " +
+			leave + fmt.Sprintf("use -target=%s.", state.ClusterTarget(label))
 	}
-	return "The configuration has no control plane of it any more, so that it goes as a whole. To take single nodes out of a cluster that stays, " +
-		"put its blocks back, leave out those of these nodes alone, and run kubewright apply: " +
+	return "The configuration has no control plane of it any more, so that the whole cluster is destroyed. " +
+		"To remove single nodes from a cluster that stays, restore its blocks, leave out only those of these nodes, and run kubewright apply: " +
 		leave + fmt.Sprintf("run kubewright destroy -target=%s.", state.ClusterTarget(label))
 }

@@ -75,7 +75,7 @@ func TestGrowWithRestart(t *testing.T) {
 		{"1 to 3", []int{1}, []int{1, 2, 3}, args, "1/etcd", "3/wait-control-plane", "quorum is held by the other members; the API stays up on 2, 3"},
 		{"1 to 2", []int{1}, []int{1, 2}, args, "2/kubelet-start", "1/etcd", ""},
 		{"2 to 3", []int{1, 2}, []int{1, 2, 3}, args, "2/etcd", "3/wait-control-plane", "quorum is held by the other members; the API stays up on 1, 3"},
-		{"3 to 1", []int{1, 2, 3}, []int{2}, args, "2/etcd", "3/reset", "the API is down while it restarts, since this is the only control plane"},
+		{"3 to 1", []int{1, 2, 3}, []int{2}, args, "2/etcd", "3/reset", "the API is down while it restarts, because this is the only control plane"},
 		{"3 and 7 to 2, 3 and 6", []int{3, 7}, []int{2, 3, 6}, args, "3/etcd", "7/reset", "quorum is held by the other members; the API stays up on 2, 6"},
 		{"1 to 3 with a version", []int{1}, []int{1, 2, 3}, raise, "3/kubelet-start", "1/control-plane", ""},
 		{"1 to 2 with a version", []int{1}, []int{1, 2}, raise, "2/kubelet-start", "1/kubelet-start", ""},
@@ -135,7 +135,7 @@ func TestGrowSaysDown(t *testing.T) {
 		o.planes(planes...)
 		p, err := o.plan()
 		o.must(err)
-		if s := stepOf(p, "1/etcd"); s == nil || !strings.Contains(s.Impact, "the API is down while it restarts, since no other control plane runs yet") || strings.Contains(s.Impact, "quorum") {
+		if s := stepOf(p, "1/etcd"); s == nil || !strings.Contains(s.Impact, "the API is down while it restarts, because no other control plane runs yet") || strings.Contains(s.Impact, "quorum") {
 			t.Errorf("%v: %+v", planes, s)
 		}
 	}
@@ -198,7 +198,7 @@ func TestSaysWhoIsWell(t *testing.T) {
 		{
 			"a member of etcd is down", "cp1/etcd", edit("10.0.0.13", "file /etc/kubernetes/manifests/etcd.yaml delete"),
 			"quorum is held when cp3 is back, and before that this is refused",
-			"3 members throughout, quorum 2; cp3 is not healthy, and what would leave fewer than 2 that are is refused.",
+			"3 members throughout, quorum 2; cp3 is not healthy, and a step that would leave fewer than 2 healthy is refused.",
 		},
 		{
 			"an API server is down", "cp1/etcd", edit("10.0.0.13", "file /etc/kubernetes/manifests/kube-apiserver.yaml delete"),

@@ -4,8 +4,5 @@
 //
 // Rules about one concept belong into the package of that concept.
 //
-// To add a phase: write a topology.Phase in the package that it belongs to, and name it in
-// preflight.Table.
-//
 // The package is pure: no clock, files, network or goroutines.
 package pipeline

@@ -124,7 +124,7 @@ func crowded(t *testing.T) *operator {
 func TestDrainPlan(t *testing.T) {
 	t.Parallel()
 	o := crowded(t)
-	const stuck = "shop/stuck (ReplicaSet, terminates still and was to be gone by "
+	const stuck = "shop/stuck (ReplicaSet, still terminating, due to be gone by "
 	for _, c := range []struct {
 		what    string
 		options config.DrainOptions
@@ -134,7 +134,7 @@ func TestDrainPlan(t *testing.T) {
 		{
 			"none",
 			config.DrainOptions{},
-			[]string{"Node cannot be drained", "emptyDir volumes, whose data would be lost: shop/cache.", "no controller brings back: shop/lone."},
+			[]string{"Node cannot be drained", "emptyDir volumes, whose data would be lost: shop/cache.", "no controller recreates: shop/lone."},
 			[]string{"cart", "stuck"},
 		},
 		{"force", config.DrainOptions{Force: true}, []string{"Node cannot be drained", "shop/cache"}, []string{"shop/lone"}},
@@ -142,19 +142,19 @@ func TestDrainPlan(t *testing.T) {
 		{
 			"all of it",
 			config.DrainOptions{DeleteEmptyDirData: true, Force: true},
-			[]string{"4 pods to evict: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), " + stuck, "), shop/cart (ReplicaSet)"},
+			[]string{"4 pods to evict: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller recreates it), " + stuck, "), shop/cart (ReplicaSet)"},
 			[]string{"passed over", "blocked"},
 		},
 		{
 			"a selector",
 			config.DrainOptions{PodSelector: "app notin (cache, lone)"},
-			[]string{"2 pods to evict: " + stuck, "), shop/cart (ReplicaSet); passed over by pod_selector: shop/cache, shop/lone"},
+			[]string{"2 pods to evict: " + stuck, "), shop/cart (ReplicaSet); skipped by pod_selector: shop/cache, shop/lone"},
 			nil,
 		},
 		{
 			"terminating for longer",
 			config.DrainOptions{PodSelector: "app in (cart, stuck)", SkipWait: time.Minute},
-			[]string{"1 pod to evict: shop/cart (ReplicaSet); passed over by pod_selector: shop/cache, shop/lone; passed over by skip_wait_for_delete_timeout: shop/stuck"},
+			[]string{"1 pod to evict: shop/cart (ReplicaSet); skipped by pod_selector: shop/cache, shop/lone; skipped by skip_wait_for_delete_timeout: shop/stuck"},
 			nil,
 		},
 		{"terminating for shorter", config.DrainOptions{PodSelector: "app in (cart, stuck)", SkipWait: time.Hour}, []string{"2 pods to evict", stuck}, []string{"skip_wait"}},
@@ -225,7 +225,7 @@ func TestDrainOfManyPods(t *testing.T) {
 	var listed []string
 	for _, pod := range stepOf(p, "w2/drain").Pods {
 		listed = append(listed, pod.Name)
-		if want := map[bool]string{true: "no controller brings it back"}[strings.HasPrefix(pod.Name, "shop/lone")]; want != "" && pod.Note != want {
+		if want := map[bool]string{true: "no controller recreates it"}[strings.HasPrefix(pod.Name, "shop/lone")]; want != "" && pod.Note != want {
 			t.Errorf("got %s, want %s", pod, want)
 		}
 	}
@@ -242,7 +242,7 @@ func TestDrainOfManyPods(t *testing.T) {
 			t.Errorf("%s, which is passed over, is not named: %s", name, said)
 		}
 	}
-	if pods := stepOf(p, "w2/drain").Pods; len(pods) != 25 || pods[0].String() != "shop/a-0 (passed over by pod_selector)" {
+	if pods := stepOf(p, "w2/drain").Pods; len(pods) != 25 || pods[0].String() != "shop/a-0 (skipped by pod_selector)" {
 		t.Errorf("got %v", pods)
 	}
 }
@@ -254,7 +254,7 @@ func TestDrainPassesNoDataOver(t *testing.T) {
 	o.edit("10.0.0.11", "pod shop/db host-10-0-0-22 local")
 	o.config.Clusters[0].Upgrade.Drain.PodSelector = "app!=db"
 	o.leave("w2")
-	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "on the disk of this host alone: shop/db (db-data)") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "on the disk of this host only: shop/db (db-data)") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func TestLeavingWithoutDrain(t *testing.T) {
 	_, diags := plan("drain")
 	wantFindings(t, diags, finding{
 		diag.Error, "Data would be lost", "", `node.worker["w2"]`,
-		[]string{"PersistentVolumeClaims whose data is on this host alone", "shop/old (PersistentVolume pv-old).", "Pods whose data is on the disk of this host alone: shop/db (db-data)."},
+		[]string{"PersistentVolumeClaims whose data is on this host only", "shop/old (PersistentVolume pv-old).", "Pods whose data is on the disk of this host only: shop/db (db-data)."},
 	})
 	if _, diags := plan("reset"); slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Data would be lost" }) {
 		t.Errorf("without a reset nothing is lost: %s", printedFindings(diags))
@@ -279,8 +279,8 @@ func TestLeavingWithoutDrain(t *testing.T) {
 	o.edit("10.0.0.11", "pod shop/db delete", "claim shop/old delete")
 	r, diags := plan("drain")
 	wantFindings(t, diags, finding{
-		diag.Warning, "Node leaves with its pods", "", `node.worker["w2"]`,
-		[]string{"With the reset 3 pods end", "shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), shop/cart (ReplicaSet). Plan without"},
+		diag.Warning, "Node is removed without a drain", "", `node.worker["w2"]`,
+		[]string{"With the reset 3 pods end", "shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller recreates it), shop/cart (ReplicaSet). Plan without"},
 	})
 	reset := func(p *planner.Plan) string {
 		s := stepOf(p, "w2/reset")
@@ -289,7 +289,7 @@ func TestLeavingWithoutDrain(t *testing.T) {
 		}
 		return s.Impact
 	}
-	const ends = "ends 3 pods: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), shop/cart (ReplicaSet); stops the kubelet, "
+	const ends = "ends 3 pods: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller recreates it), shop/cart (ReplicaSet); stops the kubelet, "
 	if got := reset(r.Plan); !strings.HasPrefix(got, ends) {
 		t.Errorf("the reset means %q, want %q", got, ends)
 	}
@@ -304,7 +304,7 @@ func TestLeavingWithoutDrain(t *testing.T) {
 	}
 	o.edit("10.0.0.11", "pod shop/late delete", "pod shop/cache delete", "pod shop/cart delete")
 	one, _ := plan("drain")
-	if got := reset(one.Plan); !strings.HasPrefix(got, "ends 1 pod: shop/lone (no controller brings it back); stops the kubelet, ") {
+	if got := reset(one.Plan); !strings.HasPrefix(got, "ends 1 pod: shop/lone (no controller recreates it); stops the kubelet, ") {
 		t.Errorf("the reset means %q", got)
 	}
 	// With the drain they are evicted before.
@@ -322,7 +322,7 @@ func TestUnusedLocalClaim(t *testing.T) {
 	all := o.config.Nodes
 	o.leave("w2")
 	_, err := o.planShown()
-	if err == nil || !strings.Contains(err.Error(), "on this host alone, and that no pod to evict uses now: shop/db-data (PersistentVolume pv-db-data).") {
+	if err == nil || !strings.Contains(err.Error(), "on this host only, and that no pod to evict uses now: shop/db-data (PersistentVolume pv-db-data).") {
 		t.Errorf("got %v", err)
 	}
 	o.config.Nodes = all
@@ -345,13 +345,13 @@ func TestDrainOfTwoBudgets(t *testing.T) {
 		o.must(o.world.AddPDB(node, sim.PDB{Namespace: "shop", Name: name, Selector: map[string]string{"app": "cart"}, MinAvailable: 1}))
 	}
 	o.leave("w2")
-	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Pods that several PodDisruptionBudgets select, of which the API evicts none: shop/cart-1 (shop/a, shop/b)") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Pods that several PodDisruptionBudgets select, which the API does not evict: shop/cart-1 (shop/a, shop/b)") {
 		t.Errorf("got %v", err)
 	}
 	o.config.Clusters[0].Upgrade.Drain.DisableEviction = true
 	p, err := o.plan()
 	o.must(err)
-	const past = "shop/cart-1 (ReplicaSet); past PodDisruptionBudget shop/a (allows 1), PodDisruptionBudget shop/b (allows 1)"
+	const past = "shop/cart-1 (ReplicaSet); regardless of PodDisruptionBudget shop/a (allows 1), PodDisruptionBudget shop/b (allows 1)"
 	if _, said := drainOf(t, p, "w2/drain"); !strings.Contains(said, past) {
 		t.Errorf("got %s", said)
 	}
@@ -408,7 +408,7 @@ func TestThoughtBetterOfLeaving(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	s := stepOf(p, "w2/kubelet-start")
-	if s == nil || !strings.Contains(s.Impact, "lets pods in again") || stepOf(p, "w1/kubelet-start") != nil {
+	if s == nil || s.Impact != "uncordons the node, which an earlier apply began to remove" || stepOf(p, "w1/kubelet-start") != nil {
 		t.Fatalf("w2 is to be let in again, and w1 is not:\n%s", describe(p))
 	}
 	o.must(o.apply())
@@ -433,7 +433,7 @@ func TestUpgradeWithoutDrains(t *testing.T) {
 			t.Fatal(describe(r.Plan), diags)
 		}
 		s := stepOf(r.Plan, "w1/kubelet-start")
-		if s == nil || strings.Contains(s.Impact, "lets pods in again") != (skipped == nil) {
+		if s == nil || strings.Contains(s.Impact, "uncordons the node") != (skipped == nil) {
 			t.Errorf("without %v:\n%s", skipped, describe(r.Plan))
 		}
 	}

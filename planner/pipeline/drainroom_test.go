@@ -28,7 +28,7 @@ func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	worker := func(name string) state.Target { return state.NodeKeyTarget("worker", name) }
 	warned := func(says ...string) []finding {
-		return []finding{{diag.Warning, "Pods have nowhere to go", "main.hcl:1", "cluster.prod", append(says, "The drain ends at its timeout (10m)", "disable_eviction = true")}}
+		return []finding{{diag.Warning, "Pods cannot be rescheduled", "main.hcl:1", "cluster.prod", append(says, "The drain ends at its timeout (10m)", "disable_eviction = true")}}
 	}
 	upgrade := func(o *operator) { o.config.Clusters[0].KubernetesVersion = "1.37.1"; o.kubelets("1.37.1") }
 	const both = "  PodDisruptionBudget shop/cart allows 1, and selects 2 of these pods"
@@ -36,21 +36,21 @@ func TestNoRoom(t *testing.T) {
 		change func(o *operator)
 		want   []finding
 	}{
-		"all workers leave": {func(o *operator) { o.leave("w1", "w2") }, warned("empties host-10-0-0-21, host-10-0-0-22, and no other node", both)},
+		"all workers leave": {func(o *operator) { o.leave("w1", "w2") }, warned("this plan drains host-10-0-0-21, host-10-0-0-22, and no other node can take pods from there", both)},
 		"one worker leaves": {func(o *operator) { o.leave("w1") }, nil},
 		"one worker leaves, and the other is cordoned": {func(o *operator) {
 			o.edit("10.0.0.11", "pod shop/cart-2 delete", "pod shop/cart-2 host-10-0-0-21", "cordon host-10-0-0-22")
 			o.leave("w1")
-		}, warned("empties host-10-0-0-21, and no other node", both)},
+		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
 		"one worker leaves, and the other has a taint of somebody's": {func(o *operator) {
 			o.edit("10.0.0.11", "pod shop/cart-2 delete", "pod shop/cart-2 host-10-0-0-21", "taint host-10-0-0-22 for=others:NoSchedule")
 			o.leave("w1")
-		}, warned("empties host-10-0-0-21, and no other node", both)},
+		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
 		"one worker leaves, and the other is to have a taint": {func(o *operator) {
 			o.edit("10.0.0.11", "pod shop/cart-2 delete", "pod shop/cart-2 host-10-0-0-21")
 			o.config.Nodes[2].Taints = []state.Taint{{Key: "for", Value: "others", Effect: "NoExecute"}}
 			o.leave("w1")
-		}, warned("empties host-10-0-0-21, and no other node", both)},
+		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
 		"another joins": {func(o *operator) {
 			o.leave("w1", "w2")
 			o.config.Nodes = append(o.config.Nodes, cluster(1, 3).Nodes[3])
@@ -69,11 +69,11 @@ func TestNoRoom(t *testing.T) {
 			o.cart("host-10-0-0-21", "host-10-0-0-21")
 			o.edit("10.0.0.11", "taint host-10-0-0-21 for=others:NoSchedule", "taint host-10-0-0-22 for=others:NoSchedule")
 			o.leave("w1")
-		}, warned("empties host-10-0-0-21, and no other node", both)},
+		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
 		"the other node lacks the label that they want": {func(o *operator) {
 			o.cart("host-10-0-0-21 on=disk=fast", "host-10-0-0-21 on=disk=fast")
 			o.leave("w1")
-		}, warned("empties host-10-0-0-21, and no other node", both)},
+		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
 		"the other node has the label": {func(o *operator) {
 			o.cart("host-10-0-0-21 on=disk=fast", "host-10-0-0-21 on=disk=fast")
 			o.edit("10.0.0.11", "label host-10-0-0-22 disk=fast")
@@ -106,13 +106,13 @@ func TestNoRoom(t *testing.T) {
 			o.must(o.apply())
 			o.world.Advance(time.Minute) // cart-2 is ready where it is now
 			o.replace = []state.Target{worker("w1")}
-		}, warned("empties host-10-0-0-21, and no other node", both)},
+		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
 		"the only one is upgraded": {func(o *operator) {
 			o.leave("w2")
 			o.must(o.apply())
 			o.world.Advance(time.Minute) // cart-2 is ready where it is now
 			upgrade(o)
-		}, warned("empties host-10-0-0-21, and no other node", both)},
+		}, warned("this plan drains host-10-0-0-21, and no other node can take pods from there", both)},
 		"both are upgraded": {upgrade, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,9 +23,9 @@ func TestEndpointMovesWithoutUpgrade(t *testing.T) {
 		places(o.config)
 		o.config.Clusters[0].KubernetesVersion, o.config.Clusters[0].ControlPlaneEndpoint = "1.36.3", moved
 		o.kubelets("1.35.8")
-		wantSaid(t, o.diagnose(), finding{diag.Error, "Endpoint moves alone", "main.hcl:1", "cluster.prod", []string{
-			`Cluster "prod": API servers are called by api.example.com still, and are to be by moved.example.com:6443, while the version changes in the same plan (1.35.8 → 1.36.3). Nothing is changed on any host. `,
-			`Do one after the other: the move first, with kubernetes_version = "1.35.8"; or the upgrade first, with control_plane_endpoint as it was.`,
+		wantSaid(t, o.diagnose(), finding{diag.Error, "Endpoint migration cannot be combined with an upgrade", "main.hcl:1", "cluster.prod", []string{
+			`Cluster "prod": the endpoint of the API servers moves from api.example.com to moved.example.com:6443, and the version changes in the same plan (1.35.8 → 1.36.3). `,
+			`Do one after the other: the move first, with kubernetes_version = "1.35.8"; or the upgrade first, with the previous control_plane_endpoint`,
 		}})
 		return o
 	}

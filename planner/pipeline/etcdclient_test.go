@@ -105,7 +105,7 @@ func (o *operator) wantClientFiles(dir string, planes int) {
 func TestExternalEtcdEnds(t *testing.T) {
 	t.Parallel()
 	cfg, _ := withExternalEtcd(t, "/etc/etcd-client")
-	for days, want := range map[int][]string{0: nil, 350: {"Client certificate for etcd ends soon"}, 366: {"Client certificate for etcd has expired"}} {
+	for days, want := range map[int][]string{0: nil, 350: {"Client certificate for etcd expires soon"}, 366: {"Client certificate for etcd has expired"}} {
 		v := blankHosts(cfg)
 		v.ObservedAt = simulated.AddDate(0, 0, days)
 		_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})

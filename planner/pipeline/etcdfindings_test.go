@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -41,8 +42,8 @@ func TestMemberTakenOutByHand(t *testing.T) {
 	o := founded(t, 3, 0)
 	places(o.config)
 	o.removeMember("https://10.0.0.13:2380")
-	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd does not count this member", "main.hcl:13", `node.cp["cp3"]`, []string{
-		`node.cp["cp3"] (10.0.0.13) holds the data of an etcd member, and etcd does not list it`, "Nothing is changed", `-replace='node.cp["cp3"]'`,
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd does not list this member", "main.hcl:13", `node.cp["cp3"]`, []string{
+		`node.cp["cp3"] (10.0.0.13) holds the data of an etcd member that etcd does not list: the member was removed`, `-replace='node.cp["cp3"]'`,
 	}})
 	o.replace = []state.Target{o.config.Nodes[2].Target}
 	o.must(o.apply())
@@ -53,8 +54,8 @@ func TestMemberTakenOutByHand(t *testing.T) {
 // own. That node is refused, also where the ID does not tell it.
 func TestFounderWithoutData(t *testing.T) {
 	t.Parallel()
-	want := finding{diag.Error, "Etcd was founded anew", "main.hcl:11", `node.cp["cp1"]`, []string{
-		"Nothing is changed on any host", "a quorum of them answers", `kubewright apply -replace='node.cp["cp1"]'`,
+	want := finding{diag.Error, "Etcd was bootstrapped again", "main.hcl:11", `node.cp["cp1"]`, []string{
+		"a quorum of them answers", `kubewright apply -replace='node.cp["cp1"]'`,
 	}}
 	base := founded(t, 3, 0)
 	for name, sameID := range map[string]bool{"another ID": false, "the same ID": true} {
@@ -90,8 +91,8 @@ func TestEtcdsAreDivided(t *testing.T) {
 	e.ClusterID = "another"
 	v.Etcds[second], v.Recorded.Clusters["prod"].EtcdClusterID = e, ""
 	_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
-	wantFindings(t, diags, finding{diag.Error, "Control planes have different etcds", "main.hcl:1", "cluster.prod", []string{
-		`node.cp["cp2"] (10.0.0.12): another`, "Nothing is changed on any host", "-replace='NODE'",
+	wantFindings(t, diags, finding{diag.Error, "Control planes run different etcd clusters", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp2"] (10.0.0.12): another`, "-replace='NODE'",
 	}})
 }
 
@@ -104,7 +105,7 @@ func TestMembersWithoutDataInTheDark(t *testing.T) {
 	o.edit("10.0.0.12", "file /var/lib/etcd/member delete")
 	o.edit("10.0.0.13", "file /var/lib/etcd/member delete")
 	o.world.Advance(time.Minute)
-	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "taken without a quorum", "  kubewright etcd snapshot\n  kubewright etcd restore FILE"}}
+	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "without a quorum", "  kubewright etcd snapshot\n  kubewright etcd restore FILE"}}
 	other := lost
 	other.at, other.of = "main.hcl:13", `node.cp["cp3"]`
 	wantFindings(t, o.diagnose(), lost, other)
@@ -124,16 +125,16 @@ func TestMembershipFindings(t *testing.T) {
 				o.edit("10.0.0.12", "file /etc/kubernetes/manifests/etcd.yaml delete")
 				o.world.Advance(time.Minute)
 			}, nil,
-			finding{diag.Error, "Plan would lose quorum of etcd", "main.hcl:1", "cluster.prod", []string{
-				`Walking through the changes of membership of cluster "prod", one step cannot be made`, `node.cp["cp3"]/reset`, "The order would be: cp3 leaves", "Nothing is changed",
+			finding{diag.Error, "Plan would lose etcd quorum", "main.hcl:1", "cluster.prod", []string{
+				`one of the membership changes of this plan cannot be made`, `node.cp["cp3"]/reset`, "The order would be: cp3 leaves",
 			}},
 		},
 		"members are not known": {
 			func(*operator) {}, func(v *topology.Fleet) {
 				v.ClusterReports["prod"].Members, v.ClusterReports["prod"].EtcdUnobserved = nil, "10.0.0.11:2379: certificate signed by unknown authority"
 			},
-			finding{diag.Error, "Membership of etcd cannot be told", "main.hcl:1", "cluster.prod", []string{
-				`A control plane of cluster "prod" is to leave`, "10.0.0.11:2379: certificate signed by unknown authority. Nothing is changed. Bring API and etcd to answer first", "kubewright etcd restore",
+			finding{diag.Error, "Etcd members are unknown", "main.hcl:1", "cluster.prod", []string{
+				`A control plane of cluster "prod" is being removed`, "10.0.0.11:2379: certificate signed by unknown authority. Bring API and etcd back first", "kubewright etcd restore",
 			}},
 		},
 		"somebody has given its member another address": {
@@ -145,8 +146,8 @@ func TestMembershipFindings(t *testing.T) {
 					}
 				}
 			},
-			finding{diag.Error, "Etcd has the member at another address", "main.hcl:1", `node.cp["cp3"]`, []string{
-				`node.cp["cp3"] (10.0.0.13) is to leave, and etcd has no member at https://10.0.0.13:2380, but one of that name at https://192.0.2.13:2380`, "Nothing is changed", "--peer-urls=https://10.0.0.13:2380",
+			finding{diag.Error, "Etcd lists the member at another address", "main.hcl:1", `node.cp["cp3"]`, []string{
+				`node.cp["cp3"] (10.0.0.13) is being removed, and etcd has no member at https://10.0.0.13:2380, but one of that name at https://192.0.2.13:2380`, "--peer-urls=https://10.0.0.13:2380",
 			}},
 		},
 		"the API does not answer": {
@@ -154,8 +155,8 @@ func TestMembershipFindings(t *testing.T) {
 				delete(v.ClusterReports, "prod")
 				v.ClusterErrors["prod"] = "connection refused"
 			},
-			finding{diag.Error, "Node cannot leave now", "main.hcl:1", "cluster.prod", []string{
-				`The API of cluster "prod" did not answer, so it is not known what runs on node.cp["cp3"]`, "Nothing is changed. Bring the API to answer first", "kubewright etcd restore",
+			finding{diag.Error, "Node cannot be removed now", "main.hcl:1", "cluster.prod", []string{
+				`The API of cluster "prod" did not answer, so it is unknown what runs on node.cp["cp3"]`, "Bring the API back first", "kubewright etcd restore",
 			}},
 		},
 	} {
@@ -179,7 +180,7 @@ func TestMembershipFindings(t *testing.T) {
 // which no step brings back; a plan that brings it back, or takes it out, is made.
 func TestMembersDown(t *testing.T) {
 	t.Parallel()
-	const title = "Etcd has members that are down"
+	const title = "Etcd members are down"
 	base := running(t, 3, 0, "1.35.8")
 	stranger := func(v *topology.Fleet) {
 		v.ClusterReports["prod"].Members = append(slices.Clone(v.ClusterReports["prod"].Members), state.EtcdMember{ID: "8e9e05c52164694d", Name: "old", PeerURLs: []string{"https://10.0.0.19:2380"}})
@@ -197,7 +198,7 @@ func TestMembersDown(t *testing.T) {
 	refused := func(step string) *finding {
 		return &finding{diag.Error, title, "main.hcl:1", "cluster.prod", []string{
 			`Members of the etcd of cluster "prod" are down, and nothing in this plan brings them back before this step:`, step + ": refused: ",
-			". Bring old back first", "a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it).", "Nothing is changed on any host.",
+			". Bring old back first", "a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it).",
 		}}
 	}
 	for name, c := range map[string]struct {
@@ -292,22 +293,22 @@ func TestDefragmentFindings(t *testing.T) {
 		"no such cluster": {"test", func(*topology.Fleet) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test". It has prod.`}}},
 		"somebody else's": {"prod", func(v *topology.Fleet) {
 			v.Config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}}
-		}, finding{diag.Error, "Etcd is not kubewright's", "main.hcl:1", "cluster.prod", []string{`The etcd of cluster "prod" is external`}}},
-		"the API is down": {"prod", dark("connection refused"), silent.saying(`Of cluster "prod" the members of etcd are not known: connection refused. Nothing was changed.`)},
+		}, finding{diag.Error, "Etcd is external", "main.hcl:1", "cluster.prod", []string{`The etcd of cluster "prod" is external`}}},
+		"the API is down": {"prod", dark("connection refused"), silent.saying(`The etcd members of cluster "prod" are unknown: connection refused.`)},
 		"not there yet":   {"prod", dark(""), silent.saying("no control plane has an administrator's kubeconfig (/etc/kubernetes/admin.conf)")},
 		"etcd is down": {"prod", func(v *topology.Fleet) {
 			v.ClusterReports["prod"].Members, v.ClusterReports["prod"].EtcdUnobserved = nil, "context deadline exceeded"
 		}, silent.saying("context deadline exceeded")},
 		"a member is corrupt": {"prod", func(v *topology.Fleet) {
 			m := v.ClusterReports["prod"].Members[0]
-			m.Alarms = []string{planner.AlarmNoSpace, planner.AlarmCorrupt}
+			m.Alarms = []string{quorum.AlarmNoSpace, quorum.AlarmCorrupt}
 			v.ClusterReports["prod"].Members = []state.EtcdMember{m}
 		}, finding{diag.Error, "Etcd has an alarm", "main.hcl:1", "cluster.prod", []string{
-			"host-10-0-0-11 NOSPACE, host-10-0-0-11 CORRUPT.", "etcdctl endpoint hashkv", "Until it is settled which data is right no member is defragmented",
+			"host-10-0-0-11 NOSPACE, host-10-0-0-11 CORRUPT.", "etcdctl endpoint hashkv", "No member is defragmented until it is settled which data is right",
 		}}},
 		"a member elsewhere": {"prod", func(v *topology.Fleet) {
 			v.ClusterReports["prod"].Members = append(v.ClusterReports["prod"].Members, state.EtcdMember{ID: "8e9e05c52164694d", PeerURLs: []string{"https://192.0.2.8:2380"}, Healthy: true})
-		}, finding{diag.Warning, "Etcd member is left alone", "main.hcl:1", "cluster.prod", []string{
+		}, finding{diag.Warning, "Etcd member is skipped", "main.hcl:1", "cluster.prod", []string{
 			"Member without a name (8e9e05c52164694d, https://192.0.2.8:2380) is on no control plane of the configuration", "etcdctl defrag",
 		}}},
 	} {
@@ -339,7 +340,7 @@ func TestNothingToRestoreInto(t *testing.T) {
 			}
 			_, diags := maintenance.Restore(o.observe(), planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
 			wantFindings(t, diags, finding{diag.Error, "Nothing to restore into", "main.hcl:1", "cluster.prod", []string{
-				`No control plane of cluster "prod" holds both its CA (/etc/kubernetes/pki/ca.crt) and /etc/kubernetes/admin.conf any more, and a snapshot holds neither`, "Nothing was changed",
+				`No control plane of cluster "prod" holds both its CA (/etc/kubernetes/pki/ca.crt) and /etc/kubernetes/admin.conf any more, and a snapshot holds neither`,
 			}})
 			_, diags = maintenance.Restore(o.observe(), planner.Plan{}, maintenance.EtcdRestore{Cluster: "test"})
 			wantFindings(t, diags, finding{diag.Error, "Unknown cluster", "", "", []string{`no cluster "test"`}})
@@ -388,7 +389,7 @@ func TestUnsoundPlan(t *testing.T) {
 	v = o.observe()
 	v.Config.Nodes = append(v.Config.Nodes, v.Config.Nodes[0])
 	r, diags = maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
-	wantFindings(t, diags, want, finding{diag.Warning, "What came after the snapshot is lost", "", "cluster.prod", []string{"good.db", "member.before-0123456789ab"}})
+	wantFindings(t, diags, want, finding{diag.Warning, "Changes after the snapshot are lost", "", "cluster.prod", []string{"good.db", "member.before-0123456789ab"}})
 	if r.Plan != nil {
 		t.Error("there is a plan to restore")
 	}

@@ -17,15 +17,15 @@ func TestPatchMovesNoEtcd(t *testing.T) {
 	t.Parallel()
 	at := state.Source{File: "main.hcl", Line: 42}
 	for name, tt := range map[string]struct{ kind, content, want string }{
-		"volume, strategic": {"strategic", "spec:\n  volumes:\n  - name: etcd-data\n    hostPath: {path: /data/etcd}\n", `into "/data/etcd"`},
-		"volume, json":      {"json", `[{"op": "replace", "path": "/spec/volumes/1/hostPath/path", "value": "/data/etcd"}, {"op": "replace", "path": "/spec/volumes/0/hostPath/path", "value": "/data/etcd"}]`, `into "/data/etcd"`},
-		"volume, merge":     {"merge", "spec:\n  volumes:\n  - name: etcd-data\n    hostPath: {path: /data/etcd}\n  - name: etcd-certs\n    hostPath: {path: /etc/kubernetes/pki/etcd}\n", `into "/data/etcd"`},
-		"no folder":         {"strategic", "spec:\n  volumes:\n  - name: etcd-data\n    hostPath: null\n    emptyDir: {}\n", "into no folder of the host"},
-		"sub path":          {"strategic", "spec:\n  containers:\n  - name: etcd\n    volumeMounts:\n    - mountPath: /var/lib/etcd\n      name: etcd-data\n      subPath: new\n", `into "/var/lib/etcd/new"`},
-		"mount":             {"strategic", "spec:\n  volumes:\n  - name: other\n    hostPath: {path: /data/etcd}\n  containers:\n  - name: etcd\n    volumeMounts:\n    - mountPath: /var/lib/etcd\n      name: other\n    - mountPath: /mnt\n      name: etcd-data\n", `into "/data/etcd"`},
-		"older":             {"strategic", "spec:\n  containers:\n  - name: etcd\n    image: registry.k8s.io/etcd:3.5.21-0\n", `a patch gives it the image tag "3.5.21-0"`},
-		"older, digest":     {"json", `[{"op": "replace", "path": "/spec/containers/0/image", "value": "localhost:5000/etcd:3.5.21-0@sha256:0123"}]`, `a patch gives it the image tag "3.5.21-0"`},
-		"much newer":        {"merge", "", `a patch gives it the image tag "3.9.0-0"`},
+		"volume, strategic": {"strategic", "spec:\n  volumes:\n  - name: etcd-data\n    hostPath: {path: /data/etcd}\n", `to "/data/etcd"`},
+		"volume, json":      {"json", `[{"op": "replace", "path": "/spec/volumes/1/hostPath/path", "value": "/data/etcd"}, {"op": "replace", "path": "/spec/volumes/0/hostPath/path", "value": "/data/etcd"}]`, `to "/data/etcd"`},
+		"volume, merge":     {"merge", "spec:\n  volumes:\n  - name: etcd-data\n    hostPath: {path: /data/etcd}\n  - name: etcd-certs\n    hostPath: {path: /etc/kubernetes/pki/etcd}\n", `to "/data/etcd"`},
+		"no folder":         {"strategic", "spec:\n  volumes:\n  - name: etcd-data\n    hostPath: null\n    emptyDir: {}\n", "to no folder of the host"},
+		"sub path":          {"strategic", "spec:\n  containers:\n  - name: etcd\n    volumeMounts:\n    - mountPath: /var/lib/etcd\n      name: etcd-data\n      subPath: new\n", `to "/var/lib/etcd/new"`},
+		"mount":             {"strategic", "spec:\n  volumes:\n  - name: other\n    hostPath: {path: /data/etcd}\n  containers:\n  - name: etcd\n    volumeMounts:\n    - mountPath: /var/lib/etcd\n      name: other\n    - mountPath: /mnt\n      name: etcd-data\n", `to "/data/etcd"`},
+		"older":             {"strategic", "spec:\n  containers:\n  - name: etcd\n    image: registry.k8s.io/etcd:3.5.21-0\n", `a patch sets the image tag "3.5.21-0"`},
+		"older, digest":     {"json", `[{"op": "replace", "path": "/spec/containers/0/image", "value": "localhost:5000/etcd:3.5.21-0@sha256:0123"}]`, `a patch sets the image tag "3.5.21-0"`},
+		"much newer":        {"merge", "", `a patch sets the image tag "3.9.0-0"`},
 	} {
 		if name == "much newer" {
 			tt.kind, tt.content = "json", `[{"op": "replace", "path": "/spec/containers/0/image", "value": "registry.k8s.io/etcd:3.9.0-0"}]`
@@ -86,7 +86,7 @@ func TestDataLeftBehind(t *testing.T) {
 	o := founded(t, 1, 0)
 	was := o.movesEtcd("new")
 	_, diags := o.planOf(o.observe(), planner.Options{})
-	if len(diags) != 1 || diags[0].Summary != "Data of etcd left behind" || !strings.Contains(diags[0].Detail, `its data in "/data/etcd"`) {
+	if len(diags) != 1 || diags[0].Summary != "Etcd data was left behind" || !strings.Contains(diags[0].Detail, `its data in "/data/etcd"`) {
 		t.Errorf("got %v", diags)
 	}
 	o.edit("10.0.0.11", "file "+etcdManifestPath+" content "+was)

@@ -21,12 +21,12 @@ func TestOlderEtcd(t *testing.T) {
 	base := founded(t, 3, 0)
 	places(base.config)
 	refused := []finding{{diag.Error, "Etcd would be older than its data", "main.hcl:1", "cluster.prod", []string{
-		`Cluster "prod": its etcd runs 3.6.8, and the configuration gives it the image tag "3.5.21-0"`, "An etcd does not start in a cluster of a newer minor. Nothing is changed on any host.",
+		`Cluster "prod": etcd runs 3.6.8, and the configuration sets the image tag "3.5.21-0"`, "Etcd does not start in a cluster of a newer minor version.",
 		"Give etcd an image_tag of 3.6 or newer", `or have the cluster step down by one minor first, with "etcdctl downgrade enable 3.5.0" on a control plane, and plan again`,
 	}}}
-	noArgs := []finding{{diag.Error, "Etcd would not know its arguments", "main.hcl:1", "cluster.prod", []string{
-		`Cluster "prod": the configuration gives etcd the image tag "3.5.21-0", and Kubernetes 1.36.3 gives it arguments that etcd knows since 3.6`, "Nothing is changed on any host.",
-		"Give etcd an image_tag of 3.6 first, with the version of Kubernetes that is there, and apply that; or leave image_tag out.",
+	noArgs := []finding{{diag.Error, "Etcd version does not support its arguments", "main.hcl:1", "cluster.prod", []string{
+		`Cluster "prod": the configuration gives etcd the image tag "3.5.21-0", but Kubernetes 1.36.3 passes arguments that etcd supports since 3.6`,
+		"Give etcd an image_tag of 3.6 first, with the current version of Kubernetes, and apply that; or leave image_tag out.",
 	}}}
 	for name, c := range map[string]struct {
 		tag, downgrade string
@@ -61,7 +61,7 @@ func TestEtcdKnowsItsArguments(t *testing.T) {
 		v := o.observe()
 		v.ClusterReports["prod"].Members[0].Version = "3.5.24"
 		_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
-		if got := strings.Contains(printedFindings(diags), "and Kubernetes 1.36"); got != want {
+		if got := strings.Contains(printedFindings(diags), "but Kubernetes 1.36"); got != want {
 			t.Errorf("%s is refused: %v, want %v: %s", version, got, want, printedFindings(diags))
 		}
 	}
@@ -86,9 +86,9 @@ func TestEtcdLeavesOutNoMinor(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 0)
 	refused := func(runs, means, next string) []finding {
-		return []finding{{diag.Error, "Etcd would leave out a minor version", "main.hcl:1", "cluster.prod", []string{
-			`Cluster "prod": its etcd runs ` + runs + ", and " + means, "Etcd is upgraded by one minor version at a time", "Nothing is changed on any host.",
-			"Give etcd an image_tag of " + next + " first, apply, and go on from there, one minor version in each apply.",
+		return []finding{{diag.Error, "Etcd upgrade would skip a minor version", "main.hcl:1", "cluster.prod", []string{
+			`Cluster "prod": etcd runs ` + runs + ", and " + means, "Etcd is upgraded by one minor version at a time",
+			"Give etcd an image_tag of " + next + " first, apply, and continue from there, one minor version in each apply.",
 		}}}
 	}
 	for name, c := range map[string]struct {
@@ -96,11 +96,11 @@ func TestEtcdLeavesOutNoMinor(t *testing.T) {
 		want              []finding
 	}{
 		"the next":             {tag: "3.7.0-0", runs: "3.6.8"},
-		"one is left out":      {tag: "3.8.0-0", runs: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "3.8.0-0"`, "3.7")},
-		"two are left out":     {tag: "3.9.1-0", runs: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "3.9.1-0"`, "3.7")},
-		"another major":        {tag: "4.0.0", runs: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "4.0.0"`, "3.7")},
-		"one member is behind": {tag: "3.8.0-0", runs: "3.7.0", oldest: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "3.8.0-0"`, "3.7")},
-		"with Kubernetes":      {runs: "3.4.9", want: refused("3.4.9", `that of Kubernetes 1.36.3 has the image tag "3.6.8-0"`, "3.5")},
+		"one is left out":      {tag: "3.8.0-0", runs: "3.6.8", want: refused("3.6.8", `the configuration sets the image tag "3.8.0-0"`, "3.7")},
+		"two are left out":     {tag: "3.9.1-0", runs: "3.6.8", want: refused("3.6.8", `the configuration sets the image tag "3.9.1-0"`, "3.7")},
+		"another major":        {tag: "4.0.0", runs: "3.6.8", want: refused("3.6.8", `the configuration sets the image tag "4.0.0"`, "3.7")},
+		"one member is behind": {tag: "3.8.0-0", runs: "3.7.0", oldest: "3.6.8", want: refused("3.6.8", `the configuration sets the image tag "3.8.0-0"`, "3.7")},
+		"with Kubernetes":      {runs: "3.4.9", want: refused("3.4.9", `Kubernetes 1.36.3 uses the image tag "3.6.8-0"`, "3.5")},
 		"no version":           {tag: "mine", runs: "3.4.9"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/objects"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 )
@@ -21,11 +21,11 @@ import (
 // What is known to be wrong already is left aside.
 func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 	v := &topology.Fleet{Config: withoutWrong(cfg, wrong)}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	var diags diag.Diagnostics
 	said := map[string]bool{}
 	for _, c := range v.Clusters {
-		diags = append(diags, objects.GivenTwice(c)...)
+		diags = append(diags, objects.RefuseAddonConflicts(c)...)
 		checked := map[config.Role]bool{}
 		for _, n := range c.Nodes {
 			// Nodes that have nothing of their own fit, or do not, as one.
@@ -48,7 +48,7 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 // unchangeable refuses what cannot be done with the clusters as they are seen.
 func unchangeable(v *topology.Fleet) diag.Diagnostics {
 	var diags diag.Diagnostics
-	twin := upgrade.Variant(v)
+	twin := upgrade.WithTwinSecrets(v)
 	for i, c := range v.Clusters {
 		if twin != nil {
 			diags = append(diags, steering(c, twin.Clusters[i])...)
@@ -79,15 +79,16 @@ func unseenDepartures(c *topology.Cluster) diag.Diagnostics {
 		}
 		names = append(names, l.Target.String())
 		if l.Report == nil {
-			silent = fmt.Sprintf(" A node whose host does not answer either stays out of the configuration meanwhile: with -%s, and without saying that its host is gone, the apply goes on without it.", topology.AllowUnreachableFlag)
+			silent = fmt.Sprintf(" A node whose host does not answer either stays out of the configuration meanwhile: with -%s, "+
+				"and without declaring its host gone, the apply continues without it.", topology.AllowUnreachableFlag)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("Node cannot leave now", "The API of cluster %q did not answer, so it is not known what runs on %s, nobody can be asked to evict it, and etcd does not say who its members are. "+
-		"Nothing is changed. Bring the API to answer first, in an apply with the block as it was and without -%s; then take the node out.%s "+
-		"Where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.",
+	return diag.Diagnostics{diag.Errorf("Node cannot be removed now", "The API of cluster %q did not answer, so it is unknown what runs on %s, "+
+		"its pods cannot be evicted, and etcd does not list its members. Bring the API back first, in an apply with the block as it was and without -%s; "+
+		"then remove the node.%s If etcd has lost its quorum for good, kubewright etcd restore recreates it from a snapshot.",
 		c.Label, strings.Join(names, ", "), topology.ReplaceFlag, silent).At(c.Source).For(c.Target)}
 }
 
@@ -116,8 +117,7 @@ func lastServing(c *topology.Cluster) diag.Diagnostics {
 	if len(leaving) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("No API server would be left", "%s would leave cluster %q, and of those that stay no API server is ready: %s. "+
-		"Nothing is changed. One that has just started is within a minute: plan again then. "+
-		"What stays as it is has to be put right first, in an apply without the removal.",
+	return diag.Diagnostics{diag.Errorf("No API server would remain", "%s would be removed from cluster %q, and of the remaining control planes no API server is "+
+		"ready: %s. One that has just started is ready within a minute: plan again then. Otherwise repair the remaining ones first, in an apply without the removal.",
 		strings.Join(leaving, ", "), c.Label, strings.Join(silent, ", ")).At(c.Source).For(c.Target)}
 }

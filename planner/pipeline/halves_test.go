@@ -18,7 +18,7 @@ import (
 // rests on, goes.
 func TestNoHalves(t *testing.T) {
 	t.Parallel()
-	const broken = "Plan would break off in the middle"
+	const broken = "Plan would leave an operation incomplete"
 	skip := func(names ...string) planner.Options { return planner.Options{SkipPhases: names} }
 	exclude := func(names ...string) planner.Options {
 		var o planner.Options
@@ -57,35 +57,35 @@ func TestNoHalves(t *testing.T) {
 		// without are phases of which no step stays.
 		without []string
 	}{
-		"kubelets, one skipped":           {kubelets, skip("kubelet-start"), []string{"takes the pods off, and only node.", "lets pods in again", "-exclude=drain -exclude=kubelet-start"}, nil},
-		"kubelets, excluded":              {kubelets, exclude("kubelet-start"), []string{"lets pods in again", "-exclude=drain"}, nil},
+		"kubelets, one skipped":           {kubelets, skip("kubelet-start"), []string{"evicts the pods, and only node.", "uncordons the node", "-exclude=drain -exclude=kubelet-start"}, nil},
+		"kubelets, excluded":              {kubelets, exclude("kubelet-start"), []string{"uncordons the node", "-exclude=drain"}, nil},
 		"kubelets, of one node":           {kubelets, exclude(`node.worker["w1"]/kubelet-start`), []string{`-exclude='node.worker["w1"]/drain'`}, nil},
-		"kubelets, drains alone":          {kubelets, target("drain"), []string{"lets pods in again", "-target=kubelet-start"}, nil},
+		"kubelets, drains alone":          {kubelets, target("drain"), []string{"uncordons the node", "-target=kubelet-start"}, nil},
 		"kubelets, drained by hand":       {kubelets, skip("drain"), nil, nil},
 		"kubelets, all left out":          {kubelets, exclude("kubelet-start", "drain"), nil, []string{"kubelet-start", "drain"}},
-		"upgrade, planes skipped":         {upgrade, skip("control-plane"), []string{"rests on node.cp", "/control-plane", "-exclude=control-plane"}, nil},
-		"upgrade, planes excluded":        {upgrade, exclude("control-plane"), []string{"writes /etc/kubernetes/manifests/kube-apiserver.yaml, which is the work of node", "-exclude=etcd"}, nil},
-		"upgrade, etcd skipped":           {upgrade, skip("etcd"), []string{"rests on node.cp"}, nil},
+		"upgrade, planes skipped":         {upgrade, skip("control-plane"), []string{"depends on node.cp", "/control-plane", "-exclude=control-plane"}, nil},
+		"upgrade, planes excluded":        {upgrade, exclude("control-plane"), []string{"writes /etc/kubernetes/manifests/kube-apiserver.yaml, which node", "-exclude=etcd"}, nil},
+		"upgrade, etcd skipped":           {upgrade, skip("etcd"), []string{"depends on node.cp"}, nil},
 		"upgrade, no snapshot, no wait":   {upgrade, skip("etcd-snapshot", "wait-control-plane", "images", "upgrade-pause"), nil, nil},
 		"upgrade, all left out":           {upgrade, exclude("control-plane", "etcd"), nil, []string{"control-plane", "etcd", "kubelet-start", "drain"}},
 		"upgrade, one node left out":      {upgrade, exclude(`node.worker["w1"]`), nil, nil},
-		"CA, kubelets skipped":            {rotate, skip("kubelet-start"), []string{"rests on node.", "/kubelet-start@trust-both"}, nil},
+		"CA, kubelets skipped":            {rotate, skip("kubelet-start"), []string{"depends on node.", "/kubelet-start@trust-both"}, nil},
 		"CA, certificates skipped":        {rotate, skip("certs"), []string{"/certs@trust-both"}, nil},
 		"CA, cluster-info skipped":        {rotate, skip("bootstrap-token"), []string{"/bootstrap-token@trust-both"}, nil},
 		"CA, stops in between":            {rotate, exclude("certs@reissue"), nil, nil},
 		"etcd's CA, members skipped":      {rotateEtcd, skip("etcd"), []string{"/etcd@trust-both"}, nil},
-		"endpoint, kubelets skipped":      {move, skip("kubelet-wait-bootstrap"), []string{"/certs@endpoint-moved rests on node.worker"}, nil},
-		"endpoint, kube-proxy skipped":    {move, skip("addon"), []string{"/certs@endpoint-moved rests on cluster.prod/addon"}, nil},
+		"endpoint, kubelets skipped":      {move, skip("kubelet-wait-bootstrap"), []string{"/certs@endpoint-moved depends on node.worker"}, nil},
+		"endpoint, kube-proxy skipped":    {move, skip("addon"), []string{"/certs@endpoint-moved depends on cluster.prod/addon"}, nil},
 		"endpoint, kubelets excluded":     {move, exclude("kubelet-wait-bootstrap"), nil, nil},
 		"replaced, etcd skipped":          {replace, skip("etcd"), []string{`join again, also by node.cp["cp1"]/etcd`, "-exclude=etcd -exclude=kubelet-start -exclude=reset"}, nil},
 		"replaced, etcd excluded":         {replace, exclude("etcd"), []string{`/etcd`, "-exclude=reset"}, nil},
-		"replaced, kubelet excluded":      {replace, exclude("kubelet-start"), []string{"takes the node out, which is to join again, also by"}, nil},
-		"replaced, reset skipped":         {replace, skip("reset"), []string{"rests on node.cp"}, nil},
+		"replaced, kubelet excluded":      {replace, exclude("kubelet-start"), []string{"removes the node, which is to join again, also by"}, nil},
+		"replaced, reset skipped":         {replace, skip("reset"), []string{"depends on node.cp"}, nil},
 		"joins, etcd skipped":             {joins, skip("etcd"), []string{`node.cp["cp4"]/etcd`}, nil},
 		"joins, no token":                 {joins, skip("bootstrap-token"), []string{"cluster.prod/bootstrap-token"}, nil},
 		"joins, certificates alone":       {joins, target(`node.cp["cp4"]/certs`), nil, []string{"kubelet-start"}},
 		"joins, left out":                 {joins, exclude(`node.cp["cp4"]`), nil, []string{"kubelet-start"}},
-		"arguments, planes skipped":       {ttl, skip("control-plane"), []string{"writes /etc/kubernetes/manifests/kube-apiserver.yaml, which is the work of node"}, nil},
+		"arguments, planes skipped":       {ttl, skip("control-plane"), []string{"writes /etc/kubernetes/manifests/kube-apiserver.yaml, which node"}, nil},
 		"arguments, both skipped":         {ttl, skip("control-plane", "etcd"), nil, []string{"control-plane", "etcd"}},
 		"arguments, kubelets' skipped":    {ttl, skip("kubelet-start"), nil, []string{"kubelet-start"}},
 		"arguments, upload skipped":       {ttl, skip("upload-config"), nil, []string{"upload-config"}},

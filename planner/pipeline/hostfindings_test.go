@@ -30,11 +30,11 @@ func TestMoveFindings(t *testing.T) {
 		cluster string
 		want    finding
 	}{
-		"onto another": {node("w2"), "prod", finding{diag.Error, "Moved onto something that exists", "main.hcl:40", `node.worker["w2"]`, []string{
-			`The state has both node.worker["w1"] and node.worker["w2"]`, "Remove the moved block if they are two", "removed block",
+		"onto another": {node("w2"), "prod", finding{diag.Error, "Moved onto an existing target", "main.hcl:40", `node.worker["w2"]`, []string{
+			`The state records both node.worker["w1"] and node.worker["w2"]`, "Delete the moved block if they are two", "removed block",
 		}}},
 		"elsewhere": {node("w3"), "test", finding{diag.Error, "Moved into another cluster", "main.hcl:40", `node.worker["w3"]`, []string{
-			`node.worker["w1"] is a node of cluster "prod", and node.worker["w3"] is declared for cluster "test"`, "remove the moved block",
+			`node.worker["w1"] is a node of cluster "prod", and node.worker["w3"] is declared for cluster "test"`, "delete the moved block",
 		}}},
 	} {
 		cfg := &config.Config{
@@ -66,7 +66,7 @@ func TestMovedBlockThatStays(t *testing.T) {
 		cfg  *config.Config
 		want []finding
 	}{
-		"it does":       {&config.Config{Nodes: []*config.Node{key("worker", "w1"), key("pool", "w1")}, Moves: moves}, []finding{{diag.Error, "Moved object still exists", "main.hcl:40", `node.worker["w1"]`, []string{`This says that node.worker["w1"] is node.pool["w1"] by now, but node.worker["w1"] is still declared. Remove its block or its key, or this moved block.`}}}},
+		"it does":       {&config.Config{Nodes: []*config.Node{key("worker", "w1"), key("pool", "w1")}, Moves: moves}, []finding{{diag.Error, "Moved object still exists", "main.hcl:40", `node.worker["w1"]`, []string{`This says that node.worker["w1"] is now node.pool["w1"], but node.worker["w1"] is still declared. Remove its block or its key, or this moved block`}}}},
 		"of other keys": {&config.Config{Nodes: []*config.Node{key("worker", "w2"), key("pool", "w1")}, Moves: moves}, nil},
 		"of another":    {&config.Config{Nodes: []*config.Node{key("worker", "w1"), key("pool", "w1")}, Moves: append(slices.Clip(moves), config.Move{From: block("old"), To: block("worker")})}, nil},
 	} {
@@ -92,18 +92,18 @@ func TestDuplicateHosts(t *testing.T) {
 		want  []finding
 	}{
 		"one machine": {"prod", func(control, worker *state.Report) { worker.Facts.MachineID = control.Facts.MachineID }, []finding{
-			{diag.Error, "Two nodes are one host", "main.hcl:12", `node.worker["w1"]`, []string{
-				`node.cp["cp1"] (10.0.0.11) and node.worker["w1"] (10.0.0.21) have the same machine id cp1`, "Nothing is changed on any host", "/etc/machine-id",
+			{diag.Error, "Two nodes share one host", "main.hcl:12", `node.worker["w1"]`, []string{
+				`node.cp["cp1"] (10.0.0.11) and node.worker["w1"] (10.0.0.21) have the same machine id cp1`, "/etc/machine-id",
 			}},
 		}},
 		"one machine in two clusters": {"test", func(control, worker *state.Report) {
 			worker.Facts.MachineID, worker.Facts.Hostname = control.Facts.MachineID, control.Facts.Hostname
 		}, []finding{
-			{diag.Error, "Two nodes are one host", "main.hcl:12", `node.worker["w1"]`, []string{"have the same machine id cp1"}},
+			{diag.Error, "Two nodes share one host", "main.hcl:12", `node.worker["w1"]`, []string{"have the same machine id cp1"}},
 		}},
 		"one name": {"prod", func(control, worker *state.Report) { worker.Facts.Hostname = control.Facts.Hostname }, []finding{
-			{diag.Error, "Two nodes have one name", "main.hcl:12", `node.worker["w1"]`, []string{
-				`node.cp["cp1"] (10.0.0.11) and node.worker["w1"] (10.0.0.21) would both be node "cp1" in Kubernetes`, "Nothing is changed on any host", "set name in its node block",
+			{diag.Error, "Two nodes have the same name", "main.hcl:12", `node.worker["w1"]`, []string{
+				`node.cp["cp1"] (10.0.0.11) and node.worker["w1"] (10.0.0.21) would both be node "cp1" in Kubernetes`, "set name in its node block",
 			}},
 		}},
 		"one name in two clusters": {"test", func(control, worker *state.Report) { worker.Facts.Hostname = control.Facts.Hostname }, nil},
@@ -136,27 +136,27 @@ func TestFlagFindings(t *testing.T) {
 		want  finding
 	}{
 		"replace a host that is off": {func(o *operator) { o.edit("10.0.0.21", "power off"); o.replace = []state.Target{worker} }, finding{
-			diag.Error, "Host could not be looked at", "main.hcl:12", `node.worker["w1"]`, []string{
-				`-replace=node.worker["w1"]: `, "a node is replaced on a host that answers. Nothing is changed", `-forget-unreachable='node.worker["w1"]'`, "take its block out",
+			diag.Error, "Host could not be observed", "main.hcl:12", `node.worker["w1"]`, []string{
+				`-replace=node.worker["w1"]: `, "a node is replaced only on a host that answers.", `-forget-unreachable='node.worker["w1"]'`, "remove its block",
 			},
 		}},
 		"replace what is not there": {func(o *operator) { o.replace = []state.Target{other} }, finding{
-			diag.Error, "Nothing to replace", "", "", []string{`-replace=node.worker["w9"]: that is no node of the configuration.`},
+			diag.Error, "Nothing to replace", "", "", []string{`-replace=node.worker["w9"]: the configuration has no such node.`},
 		}},
 		"accept alone": {func(o *operator) { o.accept = []state.Target{worker} }, finding{
-			diag.Error, "Incomplete acceptance", "", `node.worker["w1"]`, []string{`-accept-new-host=node.worker["w1"] goes with -replace=node.worker["w1"]`},
+			diag.Error, "New host is accepted without a replacement", "", `node.worker["w1"]`, []string{`-accept-new-host=node.worker["w1"] requires -replace=node.worker["w1"]`},
 		}},
 		"forget what is not there": {func(o *operator) { o.forget = []state.Target{other} }, finding{
-			diag.Error, "Nothing to forget", "", "", []string{`-forget-unreachable=node.worker["w9"]: the state has no such node`},
+			diag.Error, "Nothing to forget", "", "", []string{`-forget-unreachable=node.worker["w9"]: the state records no such node`},
 		}},
 		"forget before there is a state": {func(o *operator) { o.recorded = nil; o.leave("cp1", "w1"); o.forget = []state.Target{other} }, finding{
-			diag.Error, "Nothing to forget", "", "", []string{`the state has no such node`},
+			diag.Error, "Nothing to forget", "", "", []string{`the state records no such node`},
 		}},
 		"forget what has a block": {func(o *operator) { o.edit("10.0.0.21", "power off"); o.forget = []state.Target{worker} }, finding{
-			diag.Error, "Node is still in the configuration", "", `node.worker["w1"]`, []string{"Take its block or its key out first", `-replace='node.worker["w1"]' -accept-new-host='node.worker["w1"]'`},
+			diag.Error, "Node is still in the configuration", "", `node.worker["w1"]`, []string{"Remove its block or its key first", `-replace='node.worker["w1"]' -accept-new-host='node.worker["w1"]'`},
 		}},
 		"forget what answers": {func(o *operator) { o.leave("w1"); o.forget = []state.Target{worker} }, finding{
-			diag.Error, "Host is not gone", "", `node.worker["w1"]`, []string{`node.worker["w1"] (10.0.0.21) is said to be gone for good, and it answers. Nothing is changed`},
+			diag.Error, "Host is still alive", "", `node.worker["w1"]`, []string{`node.worker["w1"] (10.0.0.21) is declared gone for good, but it answers.`},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,8 +187,8 @@ func TestClusterIsGone(t *testing.T) {
 			}
 			o.world.Advance(time.Minute)
 			o.edit("10.0.0.11", "file /var/lib/etcd delete")
-			wantFindings(t, o.diagnose(), finding{diag.Error, "Cluster is gone from its hosts", "main.hcl:1", "cluster.prod", []string{
-				`The state says that cluster "prod" exists (CA `, "Nothing is founded over a cluster that is remembered", "kubewright state rm cluster.prod",
+			wantFindings(t, o.diagnose(), finding{diag.Error, "Cluster is missing from its hosts", "main.hcl:1", "cluster.prod", []string{
+				`Cluster "prod" is recorded in the state (CA `, "A recorded cluster is not bootstrapped a second time", "kubewright state rm cluster.prod",
 			}})
 			o.recorded.Nodes, o.recorded.Clusters, o.recorded.Items = nil, nil, nil
 			o.must(o.apply())
@@ -204,15 +204,15 @@ func TestRecoverFindings(t *testing.T) {
 	base := founded(t, 2, 1)
 	refused := finding{diag.Error, "State cannot be recovered", "main.hcl:1", "cluster.prod", nil}
 	foreign := finding{diag.Error, "Host belongs to another cluster", "main.hcl:13", `node.worker["w1"]`, []string{
-		`node.worker["w1"] (10.0.0.21) holds files of a Kubernetes cluster that kubewright did not make`, "kubewright import says how",
+		`node.worker["w1"] (10.0.0.21) holds files of a Kubernetes cluster that kubewright did not create`, "kubewright import says how",
 	}}
 	for name, c := range map[string]struct {
 		before func(*operator)
 		seen   func(*operator, *topology.Fleet)
 		want   finding
 	}{
-		"a node without a block": {func(o *operator) { o.leave("w1") }, nil, finding{diag.Warning, "Nodes are not in the configuration", "main.hcl:1", "cluster.prod", []string{
-			`Cluster "prod" has nodes that no block speaks of: host-10-0-0-21.`, "kubewright leaves them alone", "add its block, move the new state away and recover again",
+		"a node without a block": {func(o *operator) { o.leave("w1") }, nil, finding{diag.Warning, "Cluster has unmanaged nodes", "main.hcl:1", "cluster.prod", []string{
+			`Cluster "prod" has unmanaged nodes: host-10-0-0-21.`, "kubewright leaves them alone", "add its block, move the new state away and recover again",
 		}}},
 		"no kubeconfig": {nil, func(_ *operator, v *topology.Fleet) { delete(v.ClusterReports, "prod") }, refused.saying(
 			`The API of cluster "prod" did not answer`, "recovered only while it runs: no control plane has an administrator's kubeconfig (/etc/kubernetes/admin.conf).",
@@ -223,7 +223,7 @@ func TestRecoverFindings(t *testing.T) {
 		"another node": {nil, func(o *operator, v *topology.Fleet) {
 			mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Cluster, m.Node = "test", state.NodeTarget("x") })
 		}, finding{diag.Error, "State cannot be recovered", "main.hcl:13", `node.worker["w1"]`, []string{
-			`node.worker["w1"] (10.0.0.21) is node.x of cluster "test" to the state that made it, and node.worker["w1"] of cluster "prod" to this configuration. Use the configuration that made it, or correct the addresses here.`,
+			`node.worker["w1"] (10.0.0.21) is node.x of cluster "test" in the state that created it, and node.worker["w1"] of cluster "prod" in this configuration. Use the configuration that created it, or correct the addresses here`,
 		}}},
 		"without a mark, silent": {nil, func(o *operator, v *topology.Fleet) {
 			v.Reports[o.config.Nodes[1].Target].Marks = nil
@@ -238,7 +238,7 @@ func TestRecoverFindings(t *testing.T) {
 			delete(v.ClusterReports["prod"].Nodes, "host-10-0-0-21")
 		}, foreign},
 		"two states": {nil, func(o *operator, v *topology.Fleet) { v.Reports[o.config.Nodes[2].Target].Marks.Lineage = "l2" }, finding{
-			diag.Error, "State cannot be recovered", "", "", []string{"The hosts belong to different states", `  l2: node.worker["w1"] (10.0.0.21)`, "Take the hosts of other states out of this configuration"},
+			diag.Error, "State cannot be recovered", "", "", []string{"The hosts belong to different states", `  l2: node.worker["w1"] (10.0.0.21)`, "Remove the hosts of other states from this configuration"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,31 +275,31 @@ func TestAdoptFindings(t *testing.T) {
 		"off": {func(v *topology.Fleet, worker *config.Node) {
 			delete(v.Reports, worker.Target)
 			v.Unobserved[worker.Target] = state.Unobserved{Target: worker.Target, Reason: "connection refused", Remedy: "check that the host is up"}
-		}, []string{`Not all hosts of cluster "prod" could be looked at`, "Nothing was changed.", `  node.worker["w1"]: connection refused`, "To do: check that the host is up."}},
+		}, []string{`Not all hosts of cluster "prod" could be observed`, `  node.worker["w1"]: connection refused`, "To do: check that the host is up."}},
 		"ours": {func(v *topology.Fleet, worker *config.Node) {
 			v.Reports[worker.Target].Marks = &state.Marks{Cluster: "test", Node: worker.Target, Lineage: "l7"}
-		}, []string{`Hosts of cluster "prod" belong to a state of kubewright already`, `  node.worker["w1"] (10.0.0.21): node.worker["w1"] of cluster "test", lineage l7`, "kubewright state recover"}},
+		}, []string{`Hosts of cluster "prod" already belong to a state of kubewright`, `  node.worker["w1"] (10.0.0.21): node.worker["w1"] of cluster "test", lineage l7`, "kubewright state recover"}},
 		"another name": {
 			func(v *topology.Fleet, worker *config.Node) { v.Reports[worker.Target].Facts.Hostname = "other" },
-			[]string{`cluster "prod" has no nodes of their names: it has host-10-0-0-11, host-10-0-0-12, host-10-0-0-21.`, `  node.worker["w1"] (10.0.0.21): "other"`, "give the nodes' attribute name"},
+			[]string{`cluster "prod" has no nodes of their names: it has host-10-0-0-11, host-10-0-0-12, host-10-0-0-21.`, `  node.worker["w1"] (10.0.0.21): "other"`, "or set the attribute name of the nodes"},
 		},
 		"a control plane as a worker": {
 			func(v *topology.Fleet, worker *config.Node) {
 				see(v, worker, "/etc/kubernetes/manifests/kube-apiserver.yaml", func(f *state.FileReport) { f.Exists = true })
 			},
-			[]string{`Hosts are something else in cluster "prod" than their blocks say. Nothing was changed.`, `  node.worker["w1"] (10.0.0.21): a control-plane`},
+			[]string{`Hosts have another role in cluster "prod" than in their blocks.`, `  node.worker["w1"] (10.0.0.21): a control-plane`},
 		},
 		"a worker as a control plane": {
 			func(_ *topology.Fleet, worker *config.Node) { worker.Role = config.ControlPlane },
-			[]string{`Hosts are something else in cluster "prod" than their blocks say.`, `  node.worker["w1"] (10.0.0.21): a worker`, "Give each the role that it has"},
+			[]string{`Hosts have another role in cluster "prod" than in their blocks.`, `  node.worker["w1"] (10.0.0.21): a worker`, "Give each the role that it has"},
 		},
-		"another CA": {otherCA, []string{`The hosts of cluster "prod" have different CAs`, `  othercaother: node.worker["w1"] (10.0.0.21)`, "Nothing was changed"}},
+		"another CA": {otherCA, []string{`The hosts of cluster "prod" have different CAs`, `  othercaother: node.worker["w1"] (10.0.0.21)`}},
 		"silent API": {
 			func(v *topology.Fleet, _ *config.Node) {
 				delete(v.ClusterReports, "prod")
 				v.ClusterErrors["prod"] = "connection refused"
 			},
-			[]string{`The API of cluster "prod" did not answer, and a cluster is adopted while it runs: connection refused. Start it, and run the same command again.`},
+			[]string{`The API of cluster "prod" did not answer, and a cluster is adopted only while it runs: connection refused. Start it, and run the same command again.`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -329,9 +329,9 @@ func TestAdoptedKeeps(t *testing.T) {
 	}{
 		"etcd": {func(c *config.Cluster) {
 			c.Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://10.0.0.5:2379"}}
-		}, "was made with stacked etcd, and the configuration says external"},
-		"dns_domain": {func(c *config.Cluster) { c.Network.DNSDomain = "corp.example" }, `network.dns_domain = "cluster.local", and the configuration says "corp.example"`},
-		"bind_port":  {func(c *config.Cluster) { c.BindPort = 7443 }, `bind_port = "6443", and the configuration says "7443"`},
+		}, "was made with stacked etcd, and the configuration has external"},
+		"dns_domain": {func(c *config.Cluster) { c.Network.DNSDomain = "corp.example" }, `network.dns_domain = "cluster.local", and the configuration has "corp.example"`},
+		"bind_port":  {func(c *config.Cluster) { c.BindPort = 7443 }, `bind_port = "6443", and the configuration has "7443"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -344,7 +344,7 @@ func TestAdoptedKeeps(t *testing.T) {
 				r.Marks = nil
 			}
 			learned, diags := record.Adopt(v, []string{"prod"})
-			if d := (finding{diag.Error, "Living cluster keeps this setting", "main.hcl:1", "cluster.prod", []string{c.want}}).in(diags); d == nil {
+			if d := (finding{diag.Error, "Setting is immutable", "main.hcl:1", "cluster.prod", []string{c.want}}).in(diags); d == nil {
 				t.Errorf("it is adopted:\n%s", printedFindings(diags))
 			}
 			if len(learned.Nodes)+len(learned.Clusters) > 0 {

@@ -57,7 +57,7 @@ func TestAnotherCluster(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
 	newer := finding{diag.Error, "Host was marked by a newer version", "main.hcl:13", `node.worker["w1"]`, []string{
-		"in /var/lib/kubewright, has format 2, and this version knows formats up to 1", "Nothing is changed on any host", "Update kubewright",
+		"in /var/lib/kubewright, have format 2, and this version supports formats up to 1", "Update kubewright",
 	}}
 	for name, c := range map[string]struct {
 		spoil func(*operator, *topology.Fleet)
@@ -65,15 +65,14 @@ func TestAnotherCluster(t *testing.T) {
 	}{
 		"the state has another CA": {
 			func(o *operator, _ *topology.Fleet) { o.knowCA(strings.Repeat("e", 64)) },
-			finding{diag.Error, "Cluster is another one", "main.hcl:1", "cluster.prod", []string{
-				`The state has cluster "prod" with the CA eeeeeeeeeeee, and node.cp["cp1"] (10.0.0.11) holds the CA`, "Nothing is changed on any host, and the state is left as it is", "kubewright state rm cluster.prod",
+			finding{diag.Error, "Cluster CA differs from the state", "main.hcl:1", "cluster.prod", []string{
+				`The state records cluster "prod" with the CA eeeeeeeeeeee, but node.cp["cp1"] (10.0.0.11) holds the CA`, "The state is left as it is", "kubewright state rm cluster.prod",
 			}},
 		},
 		"a control plane is of another one": {
 			func(o *operator, v *topology.Fleet) { strangeCA(v, o.config.Nodes[1]) },
 			finding{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.cp["cp2"]`, []string{
-				`node.cp["cp2"] (10.0.0.12) is marked as a node of cluster "prod", but it holds the CA ffffffffffff, which the cluster does not know: by node.cp["cp1"] that is`,
-				"Nothing is changed on any host", "kubeadm reset", "delete that file on the host",
+				`node.cp["cp2"] (10.0.0.12) is marked as a node of cluster "prod", but it holds the CA ffffffffffff, which the cluster does not know`, "kubeadm reset", "delete that file on the host",
 			}},
 		},
 		"a worker's mark is of another one": {
@@ -154,8 +153,8 @@ func TestAnotherEtcd(t *testing.T) {
 	places(o.config)
 	was := o.recorded.Clusters["prod"].EtcdClusterID
 	o.know(func(c *state.RecordedCluster) { c.EtcdClusterID = "deadbeef" })
-	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd is another one", "main.hcl:1", "cluster.prod", []string{
-		`The etcd that answers for cluster "prod" is ` + was + ", and that of the state deadbeef", "Nothing is changed on any host, and the state is left as it is",
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd cluster differs from the state", "main.hcl:1", "cluster.prod", []string{
+		`Cluster "prod": the etcd that answers is ` + was + ", and the state records deadbeef", "The state is left as it is",
 		"kubewright etcd restore FILE", "kubewright state rm cluster.prod",
 	}})
 	v := o.observe()
@@ -215,7 +214,7 @@ func TestMarksNameTheCA(t *testing.T) {
 	o.knowCA(was)
 	o.wantNothing()
 	o.knowCA(strings.Repeat("e", 64))
-	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster is another one") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster CA differs from the state") {
 		t.Errorf("another cluster's state is taken: %v", err)
 	}
 }
@@ -236,16 +235,16 @@ func TestNothingIsFoundedBesideACluster(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 1, 2)
 	places(base.config)
-	refused := finding{diag.Error, "Hosts still belong to a cluster", "main.hcl:1", "cluster.prod", []string{
-		`node.cp["cp1"] (10.0.0.11) holds nothing of cluster "prod", so that it would be founded anew`,
-		`node.worker["w1"] (10.0.0.21): CA `, `node.worker["w2"] (10.0.0.22): CA `, "Nothing is changed on any host", "kubewright etcd restore",
+	refused := finding{diag.Error, "Hosts belong to an earlier cluster", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp1"] (10.0.0.11) holds nothing of cluster "prod", so that the cluster would be bootstrapped again`,
+		`node.worker["w1"] (10.0.0.21): CA `, `node.worker["w2"] (10.0.0.22): CA `, "kubewright etcd restore",
 	}}
 	t.Run("workers that the state knows", func(t *testing.T) {
 		t.Parallel()
 		o := base.copy(t)
 		o.forgetAll(o.config.Nodes[0])
 		o.edit("10.0.0.11", "reinstall")
-		wantFindings(t, o.diagnose(), refused.saying("give its hosts back, and apply again:\n\n  kubewright destroy"))
+		wantFindings(t, o.diagnose(), refused.saying("reset its hosts and apply again:\n\n  kubewright destroy"))
 		o.destroy = true
 		o.must(o.apply())
 		o.destroy = false
@@ -257,7 +256,7 @@ func TestNothingIsFoundedBesideACluster(t *testing.T) {
 		o := base.copy(t)
 		o.forgetAll(o.config.Nodes...)
 		o.edit("10.0.0.11", "reinstall")
-		wantFindings(t, o.diagnose(), refused.saying("clean each of these hosts (kubeadm reset), and plan again."))
+		wantFindings(t, o.diagnose(), refused.saying("clean each of these hosts (kubeadm reset) and plan again."))
 		for _, address := range []string{"10.0.0.21", "10.0.0.22"} {
 			o.kubeadmReset(address)
 		}
@@ -339,8 +338,7 @@ func TestStrayLeavers(t *testing.T) {
 	base := founded(t, 2, 1)
 	places(base.config)
 	refused := finding{diag.Error, "Host belongs to another cluster", "", `node.worker["w1"]`, []string{
-		`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and its host to be given back, but it holds the CA ffffffffffff`,
-		"Nothing is changed on any host", "kubeadm reset", `kubewright state rm 'node.worker["w1"]'`,
+		`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod" and its host is to be reset, but it holds the CA ffffffffffff`, "kubeadm reset", `kubewright state rm 'node.worker["w1"]'`,
 	}}
 	for how, leave := range map[string]func(*operator){
 		"its block is gone":             func(o *operator) { o.leave("w1") },
@@ -374,7 +372,7 @@ func TestStrayLeavers(t *testing.T) {
 				join(v, w)
 				_, diags = o.planOf(v, planner.Options{})
 				if o.allowUnreachable { // the flag leaves such a worker out as well
-					wantFindings(t, diags, finding{diag.Warning, refused.summary, "", refused.of, []string{"is left out of this plan, by -allow-unreachable"}})
+					wantFindings(t, diags, finding{diag.Warning, refused.summary, "", refused.of, []string{"is excluded from this plan, by -allow-unreachable. Its host is not changed"}})
 					return
 				}
 				wantFindings(t, diags, refused)
@@ -407,7 +405,7 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 	}
 	machine := func(says ...string) finding {
 		return finding{diag.Error, "Host is another machine", "", w1.Target.String(), append(says,
-			`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and its host has the machine id bbbbbbbbbbbb and no mark of kubewright's`, "Nothing is changed on any host")}
+			`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod", but its host has the machine id bbbbbbbbbbbb and no kubewright mark`)}
 	}
 	for name, tt := range map[string]struct {
 		see  func(*topology.Fleet)
@@ -428,11 +426,11 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 			v.Reports[w1.Target].Files["/etc/kubernetes/manifests/kube-apiserver.yaml"] = state.FileReport{Exists: true}
 		}, []finding{{
 			diag.Error, "Host is a control plane", "", w1.Target.String(),
-			[]string{`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and is a worker to the state, but its host runs an API server`, "Nothing is changed on any host", `kubewright state rm 'node.worker["w1"]'`},
+			[]string{`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod" and is recorded as a worker, but its host runs an API server`, `kubewright state rm 'node.worker["w1"]'`},
 		}}},
 		"that of another node": {func(v *topology.Fleet) { v.Reports[w1.Target] = v.Reports[w2.Target] }, []finding{{
 			diag.Error, "Host is another node", "", w1.Target.String(),
-			[]string{`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and the host at its address is marked as node.worker["w2"]`, "Nothing is changed on any host", "kubewright state rm"},
+			[]string{`node.worker["w1"] (10.0.0.21) is being removed from cluster "prod", but the host at its address is marked as node.worker["w2"], which is a node as well`, "kubewright state rm"},
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -526,7 +524,7 @@ func TestAcceptedHostWithData(t *testing.T) {
 	wantFindings(t, diags)
 	v.Reports[w1.Target].Files["/var/lib/etcd/member"] = state.FileReport{Exists: true, Type: "directory"}
 	_, diags = o.planOf(v, planner.Options{})
-	wantFindings(t, diags, finding{diag.Error, "Host is another machine", "", w1.Target.String(), []string{"Nothing is changed on any host", "kubeadm reset"}})
+	wantFindings(t, diags, finding{diag.Error, "Host is another machine", "", w1.Target.String(), []string{"kubeadm reset"}})
 }
 
 // TestStrayReplaced: nor is a node replaced on such a host, which would be reset first.
@@ -556,8 +554,7 @@ func TestStrayReplaced(t *testing.T) {
 				strangeCA(v, n)
 				_, diags = o.planOf(v, planner.Options{})
 				wantFindings(t, diags, finding{diag.Error, "Host belongs to another cluster", "", n.Target.String(), []string{
-					`is to leave cluster "prod", and to join anew on the same host, but it holds the CA ffffffffffff`,
-					"Nothing is changed on any host", "take another host for the node", "kubeadm reset",
+					`is being removed from cluster "prod" and is to join again on the same host, but it holds the CA ffffffffffff`, "use another host for the node", "kubeadm reset",
 				}})
 			})
 		}
@@ -578,7 +575,7 @@ func TestDestroyOfAnEmptiedSeat(t *testing.T) {
 	strangeCA(v, o.config.Nodes[1])
 	_, diags = o.planOf(v, planner.Options{})
 	wantFindings(t, diags, finding{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.worker["w1"]`, []string{
-		"it holds the CA ffffffffffff, which the cluster does not know: by the state that is " + o.recorded.Clusters["prod"].CA[:12], "kubeadm reset",
+		"it holds the CA ffffffffffff, which the cluster does not know: according to the state it is " + o.recorded.Clusters["prod"].CA[:12], "kubeadm reset",
 	}})
 }
 

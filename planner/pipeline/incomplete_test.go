@@ -21,7 +21,7 @@ func TestIncompleteIsNotRotated(t *testing.T) {
 			if err == nil {
 				t.Fatal("there is a plan")
 			}
-			for _, want := range []string{`node.cp["cp3"]`, "/etc/kubernetes/pki/" + lost, "asks for no rotation", "kubewright apply"} {
+			for _, want := range []string{`node.cp["cp3"]`, "/etc/kubernetes/pki/" + lost, "requests no rotation", "kubewright apply"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v\nwant %s", err, want)
 				}

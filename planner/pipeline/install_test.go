@@ -309,13 +309,13 @@ func TestInstallFindings(t *testing.T) {
 		policy string
 		want   []string
 	}{
-		"architecture": {edit: "condition arch arm64", want: []string{"the machine is arm64, and ", " has artifacts for amd64 only", `ignore_preflight_errors = ["Artifacts"]`}},
+		"architecture": {edit: "condition arch arm64", want: []string{"the machine is arm64, but ", " has artifacts for amd64 only", `ignore_preflight_errors = ["Artifacts"]`}},
 		"runtime": {change: func(f artifactstest.Folder) { delete(f, "containerd-2.1.4-linux-amd64.tar.gz") }, want: []string{
 			"no container runtime answers, and the artifacts have no containerd", "or put containerd-VERSION-linux-amd64.tar.gz into ",
 		}},
-		"runc":    {change: func(f artifactstest.Folder) { delete(f, "runc.amd64") }, want: []string{"there is no runc, neither on the host nor among the artifacts"}},
+		"runc":    {change: func(f artifactstest.Folder) { delete(f, "runc.amd64") }, want: []string{"runc is missing, both on the host and among the artifacts"}},
 		"kubelet": {change: func(f artifactstest.Folder) { delete(f, "amd64/kubelet") }, want: []string{"there is no kubelet, and the artifacts have no kubelet"}},
-		"tar":     {edit: "file /usr/bin/tar delete", want: []string{"tar is not on the path, which unpacks the artifacts"}},
+		"tar":     {edit: "file /usr/bin/tar delete", want: []string{"tar is not in the PATH, and is needed to unpack the artifacts"}},
 		"images": {
 			change: func(f artifactstest.Folder) {
 				for name := range f {

@@ -17,7 +17,7 @@ func joinTokens(b *topology.Builder, c *topology.Cluster) {
 	if len(joiners) == 0 && !left {
 		return
 	}
-	id := objects.Cleanup(c)
+	id := objects.TokenCleanup(c)
 	s := planner.Step{
 		ID: id, Phase: topology.TokenPhase, Target: c.Target, Action: planner.Delete, Via: c.Primary, Finally: len(joiners) > 0,
 		Operations: planner.Operations{planner.DeleteJoinTokens{Keep: slices.Sorted(maps.Keys(objects.KeptTokens(c)))}},

@@ -45,9 +45,8 @@ func TestStoppedKubelets(t *testing.T) {
 					if _, err := o.plan(); err == nil {
 						t.Fatalf("the plan is not refused:\n%s", describe(o.result.Plan))
 					}
-					d := finding{diag.Error, "Kubelet does not run", "main.hcl:1", "cluster.prod", []string{
-						`Static pods of cluster "prod" would be stopped and started on node.cp["cp2"] (10.0.0.12), whose kubelet does not run (inactive)`,
-						"Nothing is changed on any host", "systemctl enable --now kubelet",
+					d := finding{diag.Error, "Kubelet is not running", "main.hcl:1", "cluster.prod", []string{
+						`Static pods of cluster "prod" would be stopped and started on node.cp["cp2"] (10.0.0.12), whose kubelet is not running (inactive)`, "systemctl enable --now kubelet",
 					}}
 					if found := d.in(o.said); found == nil {
 						t.Fatalf("it is not said why:\n%s", printedFindings(o.said))
@@ -87,7 +86,7 @@ func TestStoppedKubeletIsReplaced(t *testing.T) {
 	o.must(o.apply())
 	o.kubelets("1.36.3")
 	o.edit("10.0.0.12", "unit kubelet stop")
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Kubelet does not run: ") {
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Kubelet is not running: ") {
 		t.Errorf("the plan is not refused: %v", err)
 	}
 	o.edit("10.0.0.12", "unit kubelet start")

@@ -15,7 +15,7 @@ func TestGatesOfOlderKubelets(t *testing.T) {
 	t.Parallel()
 	gate := state.FromGo(map[string]any{"featureGates": map[string]any{"CRIListStreaming": true}})
 	line := state.Source{File: "main.hcl", Line: 7, Column: 1}
-	refused := finding{diag.Error, "Configuration does not fit a kubelet", line.String(), "cluster.prod", []string{"Nothing is changed on any host. Bring it to 1.37.1 first"}}
+	refused := finding{diag.Error, "Configuration does not fit a kubelet", line.String(), "cluster.prod", []string{"Upgrade it to 1.37.1 first"}}
 	unknown := refused.saying(`kubelet 1.34 has no feature gate "CRIListStreaming", and would not start`)
 	const behind = `A kubelet of 1.34 is on node.worker["w1"], while the cluster is at 1.37.1.`
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestGatesOfOlderKubelets(t *testing.T) {
 			}
 			c.change(cl, o.config.Nodes[1], o.config.Nodes[2])
 			diags := o.diagnose()
-			wantFindings(t, diags, append(c.want, finding{diag.Warning, "Kubelet stays behind", "main.hcl:1", "", []string{"1.34.9"}})...)
+			wantFindings(t, diags, append(c.want, finding{diag.Warning, "Kubelet is not upgraded", "main.hcl:1", "", []string{"1.34.9"}})...)
 		})
 	}
 }

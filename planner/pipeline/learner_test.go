@@ -106,7 +106,7 @@ func TestStrayLearner(t *testing.T) {
 	o.wantNothing()
 	o.config = places(cluster(4, 0))
 	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd has another learner", "main.hcl:1", "cluster.prod", []string{
-		"not started yet (https://10.0.0.99:2380)", "takes one at a time, so that nobody else can join (cp4 joins)", "Nothing is changed", "etcdctl member remove ",
+		"not started yet (https://10.0.0.99:2380)", "Etcd accepts one learner at a time, so that no other member can join (cp4 joins)", "etcdctl member remove ",
 	}})
 	o.config = cluster(2, 0)
 	o.must(o.apply())

@@ -1,30 +1,24 @@
 package pipeline_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/engine"
+	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/drain"
-	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/observe"
-	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/record"
-	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -67,70 +61,22 @@ func newOperator(t testing.TB, cfg *config.Config) *operator {
 	return &operator{t: t, world: w, config: cfg}
 }
 
-func (o *operator) host(_ context.Context, t state.Target) (providers.Host, error) {
-	for _, n := range o.config.Nodes {
-		if n.Target == t {
-			return o.world.Host(n.Address), nil
-		}
-	}
-	was := o.recorded.Nodes[t]
-	return o.world.Host(cmp.Or(was.Connection.Get("host").AsString(), was.Address)), nil
+// lineage is that of the operator's state.
+const lineage = "l1"
+
+// hosts are those of configuration and state, in the simulated world.
+func (o *operator) hosts() *hosts.Hosts {
+	return hosts.List(hosts.Simulated(o.world), o.config, o.recorded, hosts.Options{Now: o.world.Now})
 }
 
-// observe looks at every host, and at the API through the first that has it.
+// observe observes every host, and the API and etcd of the cluster, by the engine.
 func (o *operator) observe() *topology.Fleet {
-	ctx := context.Background()
-	v := &topology.Fleet{
-		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, AllowUnreachable: o.allowUnreachable, AllowOlderState: o.allowOlder, ObservedAt: o.world.Now(),
-		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
-	}
+	all := o.hosts()
+	all.Replace, all.Rotate = o.replace, o.rotate
+	v := all.Observe(context.Background(), o.config, o.recorded)
+	v.Destroy, v.AllowUnreachable, v.AllowOlderState, v.ObservedAt = o.destroy, o.allowUnreachable, o.allowOlder, o.world.Now()
 	v.Replace, v.AcceptNewHost, v.ForgetUnreachable, v.Rotate = o.replace, o.accept, o.forget, o.rotate
-	for t, q := range observe.Queries(o.config, o.recorded) {
-		h, _ := o.host(ctx, t)
-		r, err := h.Observe(ctx, q)
-		if err != nil {
-			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error(), Answered: errors.Is(err, providers.ErrAuth)}
-			continue
-		}
-		v.Reports[t] = r
-	}
-	o.observeCluster(ctx, v)
 	return v
-}
-
-func (o *operator) observeCluster(ctx context.Context, v *topology.Fleet) {
-	for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
-		r := v.Reports[n.Target]
-		if r == nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() {
-			continue
-		}
-		h := o.world.Host(n.Address)
-		if client, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
-			if id, err := client.Identity(ctx); err == nil {
-				v.Etcds[n.Target] = id
-			}
-		}
-		if v.ClusterReports["prod"] != nil {
-			continue
-		}
-		api, err := sim.Access{}.API(ctx, h, config.JoinHostPort(n.Address, 6443))
-		if err != nil {
-			v.ClusterErrors["prod"] = err.Error()
-			continue
-		}
-		q := observe.ClusterQuery(o.config, o.recorded, "prod", o.replace...)
-		q.TokenSecrets = rotation.AsksForTokens(o.config, "prod", o.rotate, r)
-		report, err := api.Observe(ctx, q)
-		if err != nil {
-			v.ClusterErrors["prod"] = err.Error()
-			continue
-		}
-		if client, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
-			report.Members, report.EtcdClusterID, _ = client.Members(ctx)
-		}
-		v.ClusterReports["prod"] = report
-	}
 }
 
 // plan observes and plans.
@@ -183,30 +129,25 @@ func (o *operator) apply() error {
 // carryOut executes what was planned last, and records what is seen afterwards.
 func (o *operator) carryOut() error {
 	if o.recorded == nil {
-		o.recorded = &state.State{FormatVersion: 1, Lineage: "l1", FingerprintKey: "k1"}
+		o.recorded = &state.State{FormatVersion: 1, Lineage: lineage, FingerprintKey: "k1"}
 	}
 	o.token++
-	v, desired := o.view, o.result.Desired
-	perf := &providers.Performer{
-		Host: o.host, Access: sim.Access{}, Issuer: sim.Issuer{}, Clock: o.world.Clock(),
-		Seat: func(t state.Target) (providers.Seat, error) {
-			h, _ := o.host(context.Background(), t)
-			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443), Folder: o.config.Clusters[0].Certificates.Dir}, nil
-		},
-		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil },
-		Snapshots: o.t.TempDir(),
-		Gates: func(ctx context.Context, s *planner.Step) error {
-			if o.meanwhile != nil {
-				o.meanwhile(s)
-			}
-			return o.gates(ctx, s)
-		},
-		Content: func(_ context.Context, s state.Sensitive) (state.Secret, error) {
-			return pipeline.Reveal(v, desired, s)
-		},
+	run := (&engine.Run{
+		Hosts: o.hosts(), Config: o.config, Recorded: o.recorded, Observed: o.view, Result: o.result,
+		Lineage: lineage, ID: fmt.Sprint("run ", o.token), Leaseless: true,
+		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil }, Snapshots: o.t.TempDir(),
+	}).NewRunner()
+	defer run.Performer.Close()
+	gates := run.Performer.Gates
+	run.Performer.Gates = func(ctx context.Context, s *planner.Step) error {
+		if o.meanwhile != nil {
+			o.meanwhile(s)
+		}
+		return gates(ctx, s)
 	}
-	defer perf.Close()
-	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: fmt.Sprint("run ", o.token), Token: o.token, Parallelism: max(o.parallelism, 1), Heartbeat: -1})
+	plan := *o.result.Plan
+	plan.Lineage = lineage
+	out, err := executor.Execute(context.Background(), &plan, runner{o, run}, o, executor.Options{ID: run.ID, Token: o.token, Parallelism: max(o.parallelism, 1), Heartbeat: -1})
 	if err := errors.Join(err, o.fold()); err != nil {
 		return err
 	}
@@ -224,7 +165,7 @@ func (o *operator) carryOut() error {
 	if _, err := o.plan(); err != nil {
 		return err
 	}
-	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: record.Record(o.view, o.result)}}
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: lineage, Learned: record.Record(o.view, o.result)}}
 	if err := o.fold(); err != nil {
 		return err
 	}
@@ -245,12 +186,10 @@ func (o *operator) allSeen() error {
 	return nil
 }
 
-// runner joins executor and performer as the command does.
+// runner is the product's, with what a test does before each step.
 type runner struct {
 	o *operator
-	p *providers.Performer
-	// desired are the items that the plan rests on.
-	desired *state.Snapshot
+	*engine.Runner
 }
 
 func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
@@ -259,96 +198,7 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 			return executor.Result{}, err
 		}
 	}
-	if err := r.o.gates(ctx, s); err != nil {
-		return executor.Result{}, err
-	}
-	learned := record.Identify(r.o.view, s)
-	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
-		out, ok := run.Outputs.Lookup(p)
-		return providers.Output(out), ok
-	}}, providers.Progress{
-		Begin: func(op, count int) error {
-			e := executor.OpEvent{Kind: executor.OpBegin, Op: op, Count: count, Learned: learned}
-			learned = state.Learned{}
-			return report(e)
-		},
-		Done: func(op, count int) error {
-			return report(executor.OpEvent{Kind: executor.OpDone, Op: op, Count: count})
-		},
-	})
-	res := executor.Result{Outputs: map[string]executor.Output{}}
-	for k, v := range outputs {
-		res.Outputs[k] = executor.Output(v)
-	}
-	if err == nil {
-		res.Learned = objects.Learned(s, r.desired)
-	}
-	return res, err
-}
-
-// gates are those of a step about etcd, or about workers that are down.
-func (o *operator) gates(ctx context.Context, s *planner.Step) error {
-	if slices.Contains(s.Gates, planner.WorkersGate) {
-		if err := o.roomToTurn(ctx, s); err != nil {
-			return err
-		}
-	}
-	if len(o.config.Clusters) == 0 || o.config.Clusters[0].Etcd.External != nil || !slices.Contains(s.Gates, planner.QuorumGate) && !slices.Contains(s.Gates, planner.DowntimeGate) {
-		return nil
-	}
-	return o.quorum(ctx, s)
-}
-
-// roomToTurn is the gate about workers, evaluated as the command does: one that has just
-// joined gets a moment to become Ready.
-func (o *operator) roomToTurn(ctx context.Context, s *planner.Step) error {
-	var last error
-	for range 5 {
-		now := topology.Fleet{Reports: o.view.Reports, ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{}}
-		if o.observeCluster(ctx, &now); now.ClusterReports["prod"] == nil {
-			return fmt.Errorf("the API does not tell its nodes: %v", now.ClusterErrors)
-		}
-		if last = drain.CheckMaxUnavailable(o.view, s, now.ClusterReports["prod"].Nodes, nil); last == nil {
-			return nil
-		}
-		o.world.Advance(10 * time.Second)
-	}
-	return last
-}
-
-// quorum is the gate of that name, evaluated as the command does: a member that
-// has just been started gets a moment to answer.
-func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
-	last := errors.New("no control plane answers for etcd")
-	const tries = 240
-	for try := range tries {
-		var members []state.EtcdMember
-		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
-			client, err := sim.Access{}.Etcd(ctx, o.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir)
-			if err != nil {
-				continue
-			}
-			if members, _, err = client.Members(ctx); err != nil {
-				last = err
-			} else if last = planner.QuorumAllows(s, o.view.PeerURL(s.Target), members); last == nil {
-				return nil
-			} else {
-				break
-			}
-		}
-		if etcd.StartsMember(s, members) {
-			down := etcd.MemberDown
-			if try == tries-1 {
-				down = etcd.MemberExits
-			}
-			h, _ := o.host(ctx, s.Target)
-			if r, err := h.Observe(ctx, etcd.MemberQuery(o.config.Clusters[0])); err == nil && down(o.view, s.Target, r) {
-				return nil
-			}
-		}
-		o.world.Advance(500 * time.Millisecond)
-	}
-	return last
+	return r.Runner.RunStep(ctx, s, run, report)
 }
 
 // describe prints what a plan would change.
@@ -501,7 +351,7 @@ func TestSilentLeaver(t *testing.T) {
 	o.allowUnreachable = true
 	p, err := o.plan()
 	o.must(err)
-	if len(p.Quorum) != 1 || !strings.Contains(p.Quorum[0], "3 members throughout, 1 of which could not be looked at") {
+	if len(p.Quorum) != 1 || !strings.Contains(p.Quorum[0], "3 members throughout, 1 of which could not be observed") {
 		t.Errorf("quorum: %q", p.Quorum)
 	}
 	if len(p.Steps) != 0 || len(p.Withheld) != 1 || p.Withheld[0].Target != gone.Target {
@@ -522,7 +372,7 @@ func TestSilentControlPlane(t *testing.T) {
 			o = founded(t, 3, 1)
 		}
 		o.must(sim.Edit(o.world, "10.0.0.13", "power off"))
-		if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Control plane could not be looked at") {
+		if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Control plane could not be observed") {
 			t.Errorf("applied %v: the plan is not refused: %v", applied, err)
 		}
 	}

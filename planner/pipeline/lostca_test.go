@@ -90,9 +90,9 @@ func TestLostCAIsNotMade(t *testing.T) {
 		lost   []string
 		want   []string
 	}{
-		{1, []string{"ca.crt"}, []string{`node.cp["cp1"] (10.0.0.11) has no /etc/kubernetes/pki/ca.crt.`, "Put it back", "kube-root-ca.crt", "certificate-authority-data"}},
+		{1, []string{"ca.crt"}, []string{`node.cp["cp1"] (10.0.0.11) has no /etc/kubernetes/pki/ca.crt.`, "Restore it", "kube-root-ca.crt", "certificate-authority-data"}},
 		{1, []string{"ca.crt", "ca.key"}, []string{"/etc/kubernetes/pki/ca.crt", "from a backup of /etc/kubernetes/pki."}},
-		{1, []string{"ca.key"}, []string{"no /etc/kubernetes/pki/ca.key", "put it back"}},
+		{1, []string{"ca.key"}, []string{"no /etc/kubernetes/pki/ca.key", "restore it"}},
 		{1, []string{"front-proxy-ca.crt"}, []string{"front-proxy-ca.crt", "extension-apiserver-authentication"}},
 		{1, []string{"etcd/ca.crt"}, []string{"etcd/ca.crt"}},
 		{1, []string{"sa.key"}, []string{"sa.key", "tokens"}},

@@ -31,8 +31,8 @@ func TestOldHostGoesOn(t *testing.T) {
 			o := founded(t, c.planes, 1)
 			places(o.config)
 			n := o.readdress(c.node, c.address)
-			want := finding{diag.Error, "Old host is still the node", c.line, n.String(), []string{
-				"the host that joined, at " + c.was + ", goes on as that node", "neither drained nor reset", "out of the configuration and apply", "put it back with the new address",
+			want := finding{diag.Error, "Old host still runs the node", c.line, n.String(), []string{
+				"the host that joined, at " + c.was + ", still runs that node", "neither drained nor reset", "out of the configuration and apply", "then add it back with the new address",
 				"-replace='" + n.String() + "' -accept-new-host='" + n.String() + "'",
 			}}
 			wantFindings(t, o.diagnose(), want)
@@ -54,9 +54,9 @@ func TestHostOfAnotherNode(t *testing.T) {
 	says := func(t *testing.T, node, address, was, other, at string) finding {
 		t.Helper()
 		return finding{diag.Error, "Host is another node", "main.hcl:" + map[string]string{cp1: "11", w1: "14", w2: "15"}[node], node, []string{
-			node + " has the address " + address + " now, and the machine there is the host of " + other + ". Nothing is changed on any host.",
-			"The state has " + node + " at " + was + ", and " + other + " at " + at + ".",
-			"apply without " + other + ", and with " + node + " at the address that it has in the state",
+			node + " now has the address " + address + ", and the machine there is the host of " + other + ".",
+			"The state records " + node + " at " + was + ", and " + other + " at " + at + ".",
+			"apply without " + other + ", and with " + node + " at the address that the state records",
 		}}
 	}
 	t.Run("a key written for another", func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestOnlyPlaneElsewhere(t *testing.T) {
 	o := founded(t, 1, 1)
 	o.readdress(0, "10.0.0.41")
 	for _, d := range o.diagnose() {
-		if d.Summary == "Old host is still the node" {
+		if d.Summary == "Old host still runs the node" {
 			t.Errorf("got %s", d.Detail)
 		}
 	}

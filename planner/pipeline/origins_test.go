@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -67,7 +68,7 @@ func TestOriginOfEverySetting(t *testing.T) {
 			t.Parallel()
 			with := wantedWith(t, table[name], name)
 			changed := map[string]bool{}
-			for _, c := range planner.Diff(with, without, &state.Snapshot{}) {
+			for _, c := range diff.Changes(with, without, &state.Snapshot{}) {
 				for _, a := range c.Attributes {
 					changed[c.Address.String()+" "+a.Path] = true
 					if c.Action == planner.Update && !a.After.IsNull() && a.Origin.Line != settingLine && unplaced[a.Path] == "" {

@@ -24,7 +24,7 @@ type violation struct {
 }
 
 // restsOn is why a step is not done without one before it.
-const restsOn = "rests on %s"
+const restsOn = "depends on %s"
 
 // bearing are the phases on which steps behind them rest. The others may be left
 // out: they wait, look, save or mark, or somebody can see to them by other means.
@@ -61,7 +61,7 @@ func refusePartialPlan(v *topology.Fleet, d planner.Draft, p *planner.Plan, o pl
 	if len(found) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("Plan would break off in the middle", "%s would leave out what other steps of the plan cannot do without. Nothing is changed on any host.\n\n%s\n\n%s",
+	return diag.Diagnostics{diag.Errorf("Plan would leave an operation incomplete", "%s would leave out steps on which other steps of the plan depend.\n\n%s\n\n%s",
 		strings.Join(ownership.Restrictions(o), " "), describeViolations(found), instead(found, o))}
 }
 
@@ -124,14 +124,14 @@ func expiriesOf(v *topology.Fleet, s *planner.Step) []end {
 	start := topology.StepAddress(n.Target, topology.KubeletStartPhase)
 	switch {
 	case s.Phase == topology.DrainPhase && pki.KubeletChanges(n):
-		return []end{{start, "takes the pods off, and only %s lets pods in again"}}
+		return []end{{start, "evicts the pods, and only %s uncordons the node"}}
 	case s.Phase == topology.ResetPhase:
-		const again = "takes the node out, which is to join again, also by %s"
+		const again = "removes the node, which is to join again, also by %s"
 		return append(joinEnds(n, again), end{start, again})
 	case s.ID == start && n.Joins():
-		ends := joinEnds(n, "has the node join, which is not all there without %s")
+		ends := joinEnds(n, "joins the node, which is incomplete without %s")
 		if n.Bootstraps() {
-			ends = append(ends, end{objects.Cleanup(n.Cluster), "has the node join by a token, which only %s deletes where the join fails"})
+			ends = append(ends, end{objects.TokenCleanup(n.Cluster), "joins the node with a token, which only %s deletes if the join fails"})
 		}
 		return ends
 	}
@@ -164,7 +164,7 @@ func (l omission) written(s *planner.Step) []violation {
 			return slices.Contains(planner.Overwrites(op), topology.Manifest(component))
 		})
 		if writes && l.gone[other] && !slices.ContainsFunc(out, func(h violation) bool { return h.gone == other }) {
-			out = append(out, violation{s.ID, other, "writes " + topology.Manifest(component) + ", which is the work of %s as well"})
+			out = append(out, violation{s.ID, other, "writes " + topology.Manifest(component) + ", which %s writes as well"})
 		}
 	}
 	return out
@@ -203,11 +203,11 @@ func instead(found []violation, o planner.Options) string {
 		}
 	}
 	if len(o.Targets) > 0 && len(o.SkipPhases) == 0 {
-		return "To do these as well, add " + strings.Join(selectors("-target=", goes, o.Targets), " ") + "."
+		return "To include these, add " + strings.Join(selectors("-target=", goes, o.Targets), " ") + "."
 	}
 	maps.Copy(goes, stays)
-	return "To leave all of it out for now, and have a later plan go on there: " + strings.Join(selectors("-exclude=", goes, o.Excludes), " ") +
-		". Unlike -skip-phase, -exclude leaves out with a step all that waits for it."
+	return "To leave all of it out for now, so that a later plan continues there: " + strings.Join(selectors("-exclude=", goes, o.Excludes), " ") +
+		". Unlike -skip-phase, -exclude leaves out with a step all steps that wait for it."
 }
 
 // selectors name the steps of each phase: on one target where those that are given

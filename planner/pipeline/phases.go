@@ -2,7 +2,7 @@ package pipeline
 
 import (
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
@@ -12,7 +12,7 @@ import (
 // Names lists the names of all phases, in order.
 func Names() []string {
 	out := []string{topology.PreflightPhase}
-	for _, p := range preflight.Table() {
+	for _, p := range phases.All() {
 		out = append(out, p.Name)
 	}
 	return append(out, topology.SnapshotPhase, topology.DrainPhase, topology.PausePhase, topology.TokenPausePhase, topology.ResetPhase)
@@ -21,7 +21,7 @@ func Names() []string {
 // desired lists the items of all phases for the cluster itself and its addons.
 func desired(c *topology.Cluster) []state.Item {
 	var out []state.Item
-	for _, p := range preflight.Table() {
+	for _, p := range phases.All() {
 		if p.ClusterItems != nil {
 			out = append(out, p.ClusterItems(c)...)
 		}
@@ -35,13 +35,13 @@ func Desired(v *topology.Fleet) *state.Snapshot {
 	if v.Destroy {
 		return out
 	}
-	twin := upgrade.Variant(v)
+	twin := upgrade.WithTwinSecrets(v)
 	for i, c := range v.Clusters {
 		for j, n := range c.Nodes {
 			if n.Report == nil {
 				continue
 			}
-			items := preflight.Desired(n)
+			items := phases.Desired(n)
 			if twin != nil {
 				sensitive.Seal(v, items, itemsOf(twin, i, j))
 			}

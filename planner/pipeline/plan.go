@@ -8,17 +8,21 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/reset"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
@@ -32,14 +36,14 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	diags := append(setAside(v, options.Targets), leaveOut(v, options)...)
 	others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
 	refuse(v, others)
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	v.Targeted, v.Excluded, v.Skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
 	diags = slices.Concat(diags, ownership.WaysAround(v, slices.Concat(others, Situate(v))), unreachable(v), ownership.CheckRuns(v))
 	if others.HasErrors() { // of the other hosts nothing more can be told
 		return topology.Result{}, slices.Concat(diags, preflight.Preflight(v), besides(v))
 	}
 	if !v.Destroy && !v.RefreshOnly {
-		if refused := ownership.CheckImmutable(v); len(refused) > 0 {
+		if refused := immutable.Check(v); len(refused) > 0 {
 			return topology.Result{}, slices.Concat(diags, refused, besides(v)) // the rest would refer to another cluster
 		}
 		diags = append(diags, findings(v)...)
@@ -57,12 +61,12 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 		return drift.Refresh(v, header, desired, observed, options), diags
 	}
 	drifted := drift.Drift(v, desired, observed)
-	own := objects.UnwantedOwn(v, desired)
+	own := objects.UnwantedBuiltin(v, desired)
 	desired.Items = append(desired.Items, objects.WithoutOwnedFields(v, own, observed)...)
 	desired.Sort()
 	changes, waypoints := upgrade.Waypoints(v, observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
-	changes = drift.Unignored(v, append(changes, objects.LeftThere(objects.HandedOver(drift.MarkUnconfirmed(v, planner.Diff(desired, observed, drift.WithImplied(v, desired))), desired), own)...))
+	changes = drift.DropIgnored(v, append(changes, objects.ForgetBuiltin(objects.ForgetHandedOver(drift.MarkUnconfirmed(v, diff.Changes(desired, observed, drift.WithImplied(v, desired))), desired), own)...))
 	marks, marked := markAdopted(v, changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	open := drift.AddressesOf(changes)
@@ -75,14 +79,14 @@ func Plan(v *topology.Fleet, header planner.Plan, options planner.Options) (topo
 	sensitive.Scrub(v, drifted)
 	d := draft(v, desired, changes)
 	header.Destroy, header.Moved = v.Destroy, v.Moved
-	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(Printed(v.Replace), Printed(v.Rotate)...), Printed(v.AcceptNewHost), Printed(v.ForgetUnreachable)
+	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(Strings(v.Replace), Strings(v.Rotate)...), Strings(v.AcceptNewHost), Strings(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, withoutDepartures(v, changes), drifted, d, options)
 	if err != nil {
-		return topology.Result{}, append(diags, Unsound(err))
+		return topology.Result{}, append(diags, UnsoundPlan(err))
 	}
 	countWhole(v, p)
 	speak(v, d, p)
-	if diags = slices.Concat(diags, refusals(v, d, p, options), objects.WantedInside(v, p, desired)); diags.HasErrors() {
+	if diags = slices.Concat(diags, refusals(v, d, p, options), objects.RefuseDeletingParents(v, p, desired)); diags.HasErrors() {
 		return topology.Result{}, diags
 	}
 	price(v, p.Changes)
@@ -104,8 +108,8 @@ func findings(v *topology.Fleet) diag.Diagnostics {
 
 // warnings returns what somebody should know before a plan is carried out.
 func warnings(v *topology.Fleet, p *planner.Plan, own map[state.Address]objects.OwnObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
-	return slices.Concat(etcd.Alarms(v, p), etcd.LostUnknownVoters(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.NoNamespace(v, p),
-		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.Undrained(v, p), drain.WarnDrainCapacity(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
+	return slices.Concat(etcd.Alarms(v, p), etcd.LostUnknownVoters(v), ownership.WarnForgotten(v), objects.WarnLeft(v, p, own, observed), objects.WarnMissingNamespaces(v, p),
+		ownership.Unreplaced(v, p, options), drain.CheckDrains(v, p), drain.CheckSkippedDrains(v, p), drain.WarnDrainCapacity(v, p), staticpod.CheckPairs(v, p), etcd.QuorumHeld(v, p))
 }
 
 // refusals returns why a plan that is whole must not be carried out.
@@ -113,12 +117,13 @@ func refusals(v *topology.Fleet, d planner.Draft, p *planner.Plan, options plann
 	return slices.Concat(refusePartial(v, d, p), refuseUnasked(v, p), staticpod.StoppedKubelets(v, p), etcd.JoinsWithoutAPI(v, p), refusePartialPlan(v, d, p, options), protected(v, p), preflight.Unwritable(v, p))
 }
 
-// Unsound returns what a plan of ours is called that must not be carried out.
-func Unsound(err error) *diag.Diagnostic {
+// UnsoundPlan returns what a plan of ours is called that must not be carried out.
+func UnsoundPlan(err error) *diag.Diagnostic {
 	return diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed. Please report it, with this text and the command.", err)
 }
 
-func Printed[T fmt.Stringer](targets []T) []string {
+// Strings returns targets as they are printed.
+func Strings[T fmt.Stringer](targets []T) []string {
 	var out []string
 	for _, t := range targets {
 		out = append(out, t.String())
@@ -154,7 +159,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 	}
 	for _, c := range v.Clusters {
 		staticpod.WeighDoubts(c, changes)
-		rotation.DropsMended(c, changes)
+		rotation.DropMended(c, changes)
 		if !v.Destroy {
 			cluster(&b, c)
 		}
@@ -172,12 +177,12 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 	}
 	for _, c := range v.Clusters {
 		if !v.Destroy {
-			etcd.Sequence(&b, c)
+			etcd.OrderMembershipChanges(&b, c)
 			chainReplaced(&b, c)
 			staticpod.MoveEndpoint(&b, c)
 			staticpod.Disruptions(&b, c)
 			staticpod.MendFirst(&b, c)
-			rotation.Rotate(&b, c)
+			rotation.AddStages(&b, c)
 			upgrade.TaintsFirst(&b, c)
 		}
 	}
@@ -207,7 +212,7 @@ func draft(v *topology.Fleet, desired *state.Snapshot, changes []planner.Change)
 }
 
 // laterInAPI is what becomes of objects in an API that does not answer.
-const laterInAPI = "When it answers again, run kubewright apply once more: what is kept in the API is looked at then."
+const laterInAPI = "When it answers again, run kubewright apply once more: objects in the API are observed then."
 
 func cluster(b *topology.Builder, c *topology.Cluster) {
 	d := b.Draft
@@ -217,7 +222,7 @@ func cluster(b *topology.Builder, c *topology.Cluster) {
 	if c.Install.Catalog != nil {
 		d.Limits[c.Limit(host.UploadsLimit)] = host.UploadsAtOnce
 	}
-	for _, p := range preflight.Table() {
+	for _, p := range phases.All() {
 		if p.ClusterStep != nil {
 			id := topology.StepAddress(c.Target, p.Name)
 			b.Add(id, p.ClusterStep(c, b.Work(id)), c.Needs(p))
@@ -244,7 +249,7 @@ func cluster(b *topology.Builder, c *topology.Cluster) {
 	joinTokens(b, c)
 	host.ImagesFirst(b, c)
 	upgrade.OrderUpgrade(b, c)
-	etcd.SnapshotBefore(b, c, "", "a version changes", upgrade.Risky(b, c)...)
+	etcd.SnapshotBefore(b, c, "", "a version changes", upgrade.RiskySteps(b, c)...)
 }
 
 func departure(b *topology.Builder, l topology.Departure) {
@@ -362,7 +367,7 @@ func itemsThere(desired *state.Snapshot, changes []planner.Change) map[state.Tar
 // a first apply without what the cluster is. Where somebody has had the state forget the
 // nodes, their hosts hold the cluster still.
 func destroys(v *topology.Fleet, c *topology.Cluster) bool {
-	if v.Recorded != nil && topology.Inhabited(v.Recorded, c.Label) {
+	if v.Recorded != nil && topology.HasRecordedNodes(v.Recorded, c.Label) {
 		return true
 	}
 	return (v.Remembers(c.Label) || v.Owns(c.Target)) && !slices.ContainsFunc(c.Nodes, ownership.NodeForgotten)

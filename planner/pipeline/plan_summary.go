@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
@@ -23,38 +24,38 @@ func speak(v *topology.Fleet, d planner.Draft, p *planner.Plan) {
 	for _, s := range d.Steps {
 		out[s.ID] = p.Step(s.ID) == nil
 	}
-	var quorum, upgrades []string
+	var memberships, upgrades []string
 	for _, c := range v.Clusters {
 		sentence := clusterQuorum(c, p.Steps, out)
 		if len(v.Clusters)+len(GoneClusters(v)) > 1 {
 			sentence = c.Target.String() + ": " + sentence
 		}
-		quorum = append(quorum, sentence)
-		if c.Up != nil && !upgrade.Lowers(c) {
+		memberships = append(memberships, sentence)
+		if c.Up != nil && !upgrade.LowersKubelets(c) {
 			upgrades = append(upgrades, upgradePart(c, out))
 		}
 	}
-	p.Quorum, p.Upgrades = append(quorum, p.Quorum...), upgrades
+	p.Quorum, p.Upgrades = append(memberships, p.Quorum...), upgrades
 }
 
 // clusterQuorum returns the sentence about etcd membership, in a plan with these steps. Of what
 // else could be done it is known whether it is left out.
 func clusterQuorum(c *topology.Cluster, steps []planner.Step, out map[state.Address]bool) string {
 	planes := len(c.ControlPlanes())
-	acts := slices.DeleteFunc(etcd.MembershipChanges(c), func(a planner.Act) bool { return out[a.Step] })
+	acts := slices.DeleteFunc(etcd.MembershipChanges(c), func(a quorum.Act) bool { return out[a.Step] })
 	switch {
 	case c.Etcd.External != nil:
 		return "external, never changed by kubewright."
 	case c.Founding:
 		return foundedMembers(c, out)
 	case len(acts) > 0 && c.Seen != nil && len(c.Seen.Members) > 0:
-		return etcd.Walked(c, acts)
+		return etcd.DescribeWalk(c, acts)
 	}
 	if silent := silentDepartures(c); silent > 0 {
 		all := planes + silent
-		return fmt.Sprintf("%d members throughout, %d of which could not be looked at; quorum is %d.", all, silent, all/2+1)
+		return fmt.Sprintf("%d members throughout, %d of which could not be observed; quorum is %d.", all, silent, all/2+1)
 	}
-	return staticpod.Throughout(c, steps)
+	return staticpod.SteadyMembership(c, steps)
 }
 
 // foundedMembers is quorum of a cluster that is founded.
@@ -62,11 +63,11 @@ func foundedMembers(c *topology.Cluster, out map[state.Address]bool) string {
 	planes := slices.DeleteFunc(c.ControlPlanes(), func(n *topology.Node) bool { return out[topology.StepAddress(n.Target, topology.EtcdPhase)] })
 	switch n := len(planes); {
 	case n == 0:
-		return "no member is founded by this plan."
+		return "this plan bootstraps no member."
 	case n > 1:
-		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", n-1, n, n/2+1)
+		return fmt.Sprintf("1 member bootstrapped, then %d added one at a time as learners; %d members, quorum %d.", n-1, n, n/2+1)
 	}
-	return "1 member founded."
+	return "1 member bootstrapped."
 }
 
 // upgradePart returns the sentence about the upgrade, and of one that is left out in

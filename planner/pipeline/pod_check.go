@@ -9,7 +9,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -48,7 +47,8 @@ func checkPod(n *topology.Node, component string) *diag.Diagnostic {
 		return nil
 	}
 	if what := usedTwice(pod.Get("spec")); what != "" {
-		return diag.Errorf("Pod would be refused", "The pod of %s on a control plane would have %s, and the kubelet refuses such a pod. Give the volume another name or path, or leave it out where kubeadm adds the same.", component, what).At(podPlace(n, component))
+		return diag.Errorf("Pod would be rejected", "The pod of %s on a control plane would have %s, and the kubelet rejects such a pod. "+
+			"Give the volume another name or path, or omit it where kubeadm adds the same.", component, what).At(podPlace(n, component))
 	}
 	if component != "kube-apiserver" {
 		return nil
@@ -58,12 +58,12 @@ func checkPod(n *topology.Node, component string) *diag.Diagnostic {
 		return nil
 	}
 	for _, a := range slices.Backward(tree.Get("args").AsArgs()) {
-		if ownership.FlagOf(component, a.Name) != "anonymous-auth" {
+		if kubeadm.FlagName(component, a.Name) != "anonymous-auth" {
 			continue
 		}
 		value := a.Of()
 		if allowed, err := strconv.ParseBool(value.AsString()); err == nil && !allowed {
-			return diag.Errorf("Probes would be refused", "%s", config.AnonymousProbes).At(podPlace(n, component))
+			return diag.Errorf("Probes would be rejected", "%s", config.AnonymousProbes).At(podPlace(n, component))
 		}
 		break
 	}

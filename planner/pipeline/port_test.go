@@ -28,7 +28,7 @@ func TestDriftedPortIsNoOtherPort(t *testing.T) {
 	for _, address := range []string{"10.0.0.12", "10.0.0.13"} {
 		o.edit(address, "file "+apiManifest+" set-arg secure-port=7443")
 	}
-	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), `made with bind_port = "7443", and the configuration says "6443"`) {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), `created with bind_port = "7443", and the configuration has "6443"`) {
 		t.Errorf("a cluster with another port everywhere gives %v", err)
 	}
 }

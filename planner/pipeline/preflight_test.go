@@ -90,11 +90,11 @@ var spoiltHosts = []spoilt{
 		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64", Size: 500 << 20}}}}
 	}},
 	{edits: "preflight etc_free_kib=1023", check: "DiskSpace", text: "1023 KiB are free below /etc, at least 1024 are needed", written: true},
-	{edits: "preflight etc_writable=false", check: "DirWritable--etc", text: "/etc cannot be written", written: true},
+	{edits: "preflight etc_writable=false", check: "DirWritable--etc", text: "/etc is not writable", written: true},
 	{edits: "preflight kmsg=false", check: "KernelLog", text: "/dev/kmsg"},
 	{edits: "hardware kernel=5.11.0-generic", check: "SystemVerification", text: "the kernel is 5.11.0-generic", warning: true},
 	{edits: "hardware kernel=5.100.0", check: "SystemVerification", text: "the kernel is 5.100.0", warning: true},
-	{edits: "preflight kernel_config=unknown", check: "SystemVerification", text: "does not show its options", warning: true},
+	{edits: "preflight kernel_config=unknown", check: "SystemVerification", text: "does not expose its options", warning: true},
 	{edits: "preflight kernel_missing=MEMCG CGROUP_BPF CGROUP_DEVICE", check: "SystemVerification", text: "CONFIG_MEMCG, CONFIG_CGROUP_BPF."},
 	{edits: "preflight cgroup_controllers=cpu io hugetlb", check: "SystemVerification", text: "limits pods: cpuset, memory, pids."},
 	{edits: "preflight cgroup_controllers=cpu cpuset memory pids", check: "SystemVerification", text: "missing: hugetlb, io", warning: true},
@@ -102,7 +102,7 @@ var spoiltHosts = []spoilt{
 		c.Clusters[0].KernelModules = []string{"br_netfilter", "ip_vs"}
 	}},
 	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "refuses from 1.35 on"},
-	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "about to give up", warning: true, config: kubelet("failCgroupV1", false)},
+	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "about to drop", warning: true, config: kubelet("failCgroupV1", false)},
 	{edits: "condition cgroup-v1 on\npreflight kernel_missing=CGROUP_DEVICE", check: "SystemVerification", text: "CONFIG_CGROUP_DEVICE.", config: kubelet("failCgroupV1", false)},
 	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "limit the swap", config: func(c *config.Config) {
 		c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{"failCgroupV1": false, "memorySwap": map[string]any{"swapBehavior": "LimitedSwap"}})
@@ -111,9 +111,9 @@ var spoiltHosts = []spoilt{
 		n.Kubelet.Config = state.FromGo(map[string]any{"protectKernelDefaults": true})
 	})},
 	{edits: "unit containerd stop", check: "CRI", text: "no container runtime answers", ever: true},
-	{edits: "condition cri-disabled on", check: "CRI", text: "turned off, as in Docker's package"},
-	{edits: "condition cri-disabled on", check: "CRI", text: "turned off, as in Docker's package", config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/containerd/containerd.sock" })},
-	{edits: "preflight cri=error", check: "CRI", text: "its plugin for it did not start (error)"},
+	{edits: "condition cri-disabled on", check: "CRI", text: "its CRI plugin is disabled, as in Docker's package"},
+	{edits: "condition cri-disabled on", check: "CRI", text: "its CRI plugin is disabled, as in Docker's package", config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/containerd/containerd.sock" })},
+	{edits: "preflight cri=error", check: "CRI", text: "its CRI plugin did not start (error)"},
 	{edits: "", check: "CRI", text: "no container runtime listens on cri_socket unix:///run/crio/crio.sock", ever: true, config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/crio/crio.sock" })},
 	{edits: "", check: "CRI", text: "listens on cri_socket unix:///run/mine.sock", config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/mine.sock" })},
 	{edits: "hardware os=alpine", check: "Packages", text: "neither apt nor dnf", ever: true, config: fromPackages},
@@ -122,9 +122,9 @@ var spoiltHosts = []spoilt{
 		fromPackages(c)
 		c.Clusters[0].KubernetesVersion = "1.36.2"
 	}},
-	{edits: "file /etc/systemd/system/kubelet.service content x", check: "Packages", text: "would be used instead of the units that the packages bring", ever: true, config: fromPackages},
-	{edits: "package libc6 half-configured\ncondition package-lock apt", check: "Packages", text: "apt works with the package manager now", warning: true, config: fromPackages},
-	{edits: "condition package-lock apt", check: "Packages", text: "apt works with the package manager now", ever: true, warning: true, config: fromPackages},
+	{edits: "file /etc/systemd/system/kubelet.service content x", check: "Packages", text: "would be used instead of the units of the packages", ever: true, config: fromPackages},
+	{edits: "package libc6 half-configured\ncondition package-lock apt", check: "Packages", text: "apt is using the package manager", warning: true, config: fromPackages},
+	{edits: "condition package-lock apt", check: "Packages", text: "apt is using the package manager", ever: true, warning: true, config: fromPackages},
 	{edits: "condition arch arm64", check: "Artifacts", text: "has artifacts for amd64 only", ever: true, config: func(c *config.Config) {
 		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64"}}}}
 	}},
@@ -136,7 +136,7 @@ var spoiltHosts = []spoilt{
 	{edits: "install kubelet=1.32.9", check: "KubeletVersion", text: "the kubelet is 1.32.9", ever: true},
 	{edits: "file /usr/bin/kubelet delete", check: "KubeletVersion", text: "there is no kubelet", ever: true},
 	{edits: "file /usr/lib/systemd/system/kubelet.service delete", check: "Service-kubelet", text: "no kubelet.service"},
-	{edits: "file /usr/bin/losetup delete", check: "FileExisting-losetup", text: "losetup is not on root's path"},
+	{edits: "file /usr/bin/losetup delete", check: "FileExisting-losetup", text: "losetup is not in root's PATH"},
 	{edits: "port 10250 listen", check: "Port-10250", text: "port 10250 is in use"},
 	{edits: "port 10248 listen", check: "Port-10248", text: "port 10248"},
 	{edits: "port 7443 listen", check: "Port-7443", text: "port 7443", config: func(c *config.Config) { c.Clusters[0].BindPort = 7443 }},
@@ -146,19 +146,19 @@ var spoiltHosts = []spoilt{
 	{edits: "port 2380 listen", check: "Port-2380", text: "port 2380"},
 	{edits: "file /var/lib/etcd/lost+found content x", check: "DirAvailable--var-lib-etcd", text: "/var/lib/etcd is not empty"},
 	{edits: "file /data/etcd/x content x", check: "DirAvailable--data-etcd", text: "/data/etcd is not empty", config: func(c *config.Config) { c.Clusters[0].Etcd.DataDir = "/data/etcd" }},
-	{edits: "file /var/lib/cni/x content x\nfile /var/lib/cni move /data/cni", check: "DirLinks", text: "/var/lib/cni is a link to /data/cni, and a host is given back by emptying this folder, which is not done through a link"},
+	{edits: "file /var/lib/cni/x content x\nfile /var/lib/cni move /data/cni", check: "DirLinks", text: "/var/lib/cni is a link to /data/cni, but a reset empties this folder, and does not follow a link"},
 	{edits: "file /opt/cni move /data/cni", check: "DirLinks", text: "/opt/cni is a link to /data/cni", config: fromPackages},
-	{edits: "file /opt/cni/bin owner UNKNOWN:UNKNOWN", check: "DirOwners", text: "/opt/cni/bin belongs to UNKNOWN:UNKNOWN, and nothing is written where others than root could exchange it", config: fromArtifacts},
-	{edits: "file /usr/local/bin owner root:staff\nfile /usr/local/bin mode 2775", check: "DirOwners", text: "/usr/local/bin can be written to by group staff (mode 2775)", config: fromArtifacts},
-	{edits: "file /opt/cni mode 0777", check: "DirOwners", text: "/opt/cni can be written to by everybody (mode 0777)", config: fromArtifacts},
+	{edits: "file /opt/cni/bin owner UNKNOWN:UNKNOWN", check: "DirOwners", text: "/opt/cni/bin belongs to UNKNOWN:UNKNOWN, and nothing is written where users other than root could replace it", config: fromArtifacts},
+	{edits: "file /usr/local/bin owner root:staff\nfile /usr/local/bin mode 2775", check: "DirOwners", text: "/usr/local/bin is writable by group staff (mode 2775)", config: fromArtifacts},
+	{edits: "file /opt/cni mode 0777", check: "DirOwners", text: "/opt/cni is writable by everyone (mode 0777)", config: fromArtifacts},
 	{check: "AdvertiseAddress", text: "192.0.2.9 is not an address of the host", config: firstNode(func(n *config.Node) { n.AdvertiseAddresses = []string{"192.0.2.9"} })},
 	{check: "ExternalEtcdClientCertificates", text: "there is no /e/ca.crt, /e/c.crt, /e/c.key,", config: func(c *config.Config) {
 		c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAFile: "/e/ca.crt", CertFile: "/e/c.crt", KeyFile: "/e/c.key"}
 	}},
-	{check: "HostPath--etc-audit.yaml", text: "there is no /etc/audit.yaml, and the volume audit demands one of type File", ever: true, config: volume("/etc/audit.yaml", "File")},
-	{edits: "file /etc/audit.yaml content x", check: "HostPath--etc-audit.yaml", text: "/etc/audit.yaml is a file, and the volume", ever: true, config: volume("/etc/audit.yaml", "Directory")},
+	{check: "HostPath--etc-audit.yaml", text: "there is no /etc/audit.yaml, but the volume audit requires one of type File", ever: true, config: volume("/etc/audit.yaml", "File")},
+	{edits: "file /etc/audit.yaml content x", check: "HostPath--etc-audit.yaml", text: "/etc/audit.yaml is a file, but the volume", ever: true, config: volume("/etc/audit.yaml", "Directory")},
 	{
-		check: "ExternalEtcdVersion", text: "the external etcd at https://192.0.2.7:2379 is 3.5.9, and Kubernetes 1.36.3 needs 3.5.24 at least", config: externalEtcd,
+		check: "ExternalEtcdVersion", text: "the external etcd at https://192.0.2.7:2379 is 3.5.9, but Kubernetes 1.36.3 needs at least 3.5.24", config: externalEtcd,
 		etcd: &topology.ExternalEtcd{ExternalEtcdReport: state.ExternalEtcdReport{Versions: map[string]string{"https://192.0.2.7:2379": "3.5.9"}}},
 	},
 	{
@@ -166,15 +166,15 @@ var spoiltHosts = []spoilt{
 		etcd: &topology.ExternalEtcd{Err: errors.New("cannot reach the external etcd: refused")},
 	},
 	{
-		check: "ExternalEtcdVersion", text: "the external etcd could not be looked at, because this host's sshd does not let connections through", config: externalEtcd,
+		check: "ExternalEtcdVersion", text: "the external etcd could not be queried, because this host's sshd does not forward connections", config: externalEtcd,
 		etcd: &topology.ExternalEtcd{Err: errors.New("no forwarding"), Blind: true},
 	},
 	{
 		check: "ExternalEtcdData", text: "7 keys begin with /mine/", config: externalEtcd,
 		etcd: &topology.ExternalEtcd{ExternalEtcdReport: state.ExternalEtcdReport{Versions: map[string]string{"https://192.0.2.7:2379": "3.6.8"}, Keys: 7}},
 	},
-	{edits: "hardware hostname=my_host", check: "Hostname", text: `name "my_host" cannot name a node`},
-	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not know its own name", warning: true},
+	{edits: "hardware hostname=my_host", check: "Hostname", text: `name "my_host" cannot be the name of a node`},
+	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not resolve its own name", warning: true},
 	{edits: "file /usr/lib/systemd/system/firewalld.service content x\nunit firewalld start", check: "Firewalld", text: "2379, 2380, 6443, 10248, 10250, 10257, 10259", warning: true},
 	{check: "HTTPProxy", text: "at 10.0.0.11 through the proxy proxy.example.com:3128", warning: true, config: proxy("10.96.0.0/12,10.244.0.0/16")},
 	{check: "HTTPProxyCIDR", text: "in 10.244.0.0/16 through the proxy", warning: true, config: proxy("10.0.0.0/24,10.96.0.0/12")},
@@ -296,7 +296,7 @@ func (s spoilt) ignored(t *testing.T, o *operator) {
 		}
 		diags := o.findings(s.etcd)
 		d := s.find(diags)
-		if d == nil || (d.Severity == diag.Error) != way.stops || diags.HasErrors() != (way.stops || way.twin) || !way.stops && !strings.Contains(d.Detail, "says to ignore this") {
+		if d == nil || (d.Severity == diag.Error) != way.stops || diags.HasErrors() != (way.stops || way.twin) || !way.stops && !strings.Contains(d.Detail, "ignores this check") {
 			t.Errorf("node %v, cluster %v: got %v", way.node, way.cluster, diags)
 		}
 		for _, d := range o.config.Validate() {
@@ -363,7 +363,7 @@ func TestPreflightOfRunningNodes(t *testing.T) {
 				t.Errorf("the host is written to: got %v", d)
 			}
 			o.config.Nodes[0].IgnorePreflightErrors = []string{s.check}
-			if d := s.find(o.findings(nil)); d == nil || d.Severity != diag.Warning || !strings.Contains(d.Detail, "says to ignore this") {
+			if d := s.find(o.findings(nil)); d == nil || d.Severity != diag.Warning || !strings.Contains(d.Detail, "ignores this check") {
 				t.Errorf("it is to be ignored: got %v", d)
 			}
 			o.config.Clusters[0].APIServer.Args = nil

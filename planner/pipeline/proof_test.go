@@ -62,7 +62,7 @@ func TestFailingPlaneGoesFirst(t *testing.T) {
 			p, err := o.plan()
 			o.must(err)
 			proof := p.Steps[0]
-			if want := "waits until " + component + " runs here as its file says, before another control plane is touched"; proof.ID.String() != `node.cp["cp1"]/wait-control-plane` || proof.Impact != want {
+			if want := "waits until " + component + " runs here as in its manifest, before another control plane is changed"; proof.ID.String() != `node.cp["cp1"]/wait-control-plane` || proof.Impact != want {
 				t.Errorf("the first step is %s: %s; want the proof of cp1: %s", proof.ID, proof.Impact, want)
 			}
 			for _, s := range p.Steps[1:] {

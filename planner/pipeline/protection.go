@@ -47,16 +47,15 @@ func protected(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 
 // reason says who protects a target, and how that is lifted.
 func (p protection) reason(t state.Target) string {
-	const rest = "with -target or -exclude the rest can be planned."
+	const rest = "use -target or -exclude to plan the rest."
 	switch {
 	case p.written != (state.Source{}):
-		return "its block says prevent_destroy = true. Nothing is changed. Keep it in the configuration, or set prevent_destroy = false first; " + rest
+		return "its block has prevent_destroy = true. Keep it in the configuration, or set prevent_destroy = false first; " + rest
 	case p.declared:
-		return "it was protected with prevent_destroy = true, which the state remembers. Nothing is changed. " +
-			"Where it is to go, write lifecycle { prevent_destroy = false } into its block; " + rest
+		return "it was protected with prevent_destroy = true, which the state records. To remove it, write lifecycle { prevent_destroy = false } into its block; " + rest
 	}
-	return fmt.Sprintf("its block said prevent_destroy = true when it was last applied, which the state remembers. Nothing is changed. "+
-		"Put its block back, or lift the protection with\n\n  removed {\n    from = %s\n    lifecycle { prevent_destroy = false }\n  }\n\nAnd %s", t, rest)
+	return fmt.Sprintf("its block had prevent_destroy = true when it was last applied, which the state records. "+
+		"Restore its block, or lift the protection with\n\n  removed {\n    from = %s\n    lifecycle { prevent_destroy = false }\n  }\n\nOr %s", t, rest)
 }
 
 // fleetProtection returns what keeps a target from being destroyed.
@@ -82,8 +81,8 @@ func refersTo(v *topology.Fleet, r config.Removal, t state.Target) bool {
 	return r.Covers(t) || r.From.Type == state.TypeCluster && v.RecordedNode(t) && v.Recorded.Nodes[t].Cluster == r.From.Name
 }
 
-// Prevents reports whether the state is to remember a target as protected.
-func Prevents(v *topology.Fleet, t state.Target) bool {
+// RemembersProtection reports whether the state is to remember a target as protected.
+func RemembersProtection(v *topology.Fleet, t state.Target) bool {
 	l, _ := lifecycleOf(v, t)
 	return l.Prevents(wasProtected(v, t))
 }

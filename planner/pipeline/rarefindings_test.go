@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -58,10 +59,10 @@ func TestAlarmFindings(t *testing.T) {
 			places(o.config)
 			c.change(o)
 			v := o.observe()
-			v.ClusterReports["prod"].Members[0].Alarms = []string{planner.AlarmNoSpace}
-			v.ClusterReports["prod"].Members[2].Alarms = []string{planner.AlarmCorrupt}
+			v.ClusterReports["prod"].Members[0].Alarms = []string{quorum.AlarmNoSpace}
+			v.ClusterReports["prod"].Members[2].Alarms = []string{quorum.AlarmCorrupt}
 			_, diags := o.planOf(v, planner.Options{})
-			wantNotSaid(t, diags, "Plan would lose quorum of etcd")
+			wantNotSaid(t, diags, "Plan would lose etcd quorum")
 			wantNotSaid(t, diags, "Etcd would lose quorum")
 			wantSaid(t, diags, finding{c.severity, "Etcd has an alarm", "main.hcl:1", "", []string{
 				"etcd has raised alarms: host-10-0-0-11 NOSPACE, host-10-0-0-13 CORRUPT.", "kubewright apply -replace=NODE", "kubewright etcd defragment",
@@ -74,7 +75,7 @@ func TestAlarmFindings(t *testing.T) {
 // and no other.
 func TestLostStrangers(t *testing.T) {
 	t.Parallel()
-	const title = "Etcd counts on a member that nobody knows"
+	const title = "Unknown etcd member is down"
 	base := founded(t, 3, 0)
 	for name, c := range map[string]struct {
 		member state.EtcdMember
@@ -143,8 +144,8 @@ func TestEtcdOfItsOwn(t *testing.T) {
 		v := o.observe()
 		silence(v)
 		_, diags := o.planOf(v, planner.Options{})
-		wantSaid(t, diags, finding{diag.Error, "Etcd was founded anew", "main.hcl:11", `node.cp["cp1"]`, []string{
-			`The cluster's data is on node.cp["cp2"], node.cp["cp3"] still, and no quorum of its members answers: keep that data.`, "kubewright etcd restore FILE",
+		wantSaid(t, diags, finding{diag.Error, "Etcd was bootstrapped again", "main.hcl:11", `node.cp["cp1"]`, []string{
+			`The cluster's data is still on node.cp["cp2"], node.cp["cp3"], and no quorum of its members answers: keep that data`, "kubewright etcd restore FILE",
 		}})
 		show(t, etcd.AstrayEtcds(v, "prod")...)
 		if said := etcd.AstrayEtcds(v, "prod"); len(said) != 1 || !strings.Contains(said[0].Detail, `kubewright apply -replace='node.cp["cp1"]'`) {
@@ -157,8 +158,8 @@ func TestEtcdOfItsOwn(t *testing.T) {
 		cl := v.ClusterReports["prod"]
 		cl.EtcdClusterID, cl.Members, v.Etcds = "deadbeef", cl.Members[:1], nil
 		_, diags := base.planOf(v, planner.Options{})
-		wantSaid(t, diags, finding{diag.Error, "Etcd was founded anew", "main.hcl:12", `node.cp["cp2"]`, []string{
-			"The etcd that answers is deadbeef, and that of the state ", "Keep that data. If etcd is only down where it is, bring it back, and plan again.", "kubewright etcd restore FILE",
+		wantSaid(t, diags, finding{diag.Error, "Etcd was bootstrapped again", "main.hcl:12", `node.cp["cp2"]`, []string{
+			"The etcd that answers is deadbeef, and that of the state ", "Keep that data. If the recorded etcd is only down, bring it back, and plan again.", "kubewright etcd restore FILE",
 		}})
 	})
 	t.Run("one has lost its data in the dark", func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestEtcdOfItsOwn(t *testing.T) {
 		silence(v)
 		_, diags := o.planOf(v, planner.Options{})
 		wantSaid(t, diags, finding{diag.Error, "Etcd member has lost its data", "main.hcl:13", `node.cp["cp3"]`, []string{
-			"No quorum answers now. Bring the other members back first, and then have the node taken out and joined anew:", "If their data is lost as well, make etcd anew of a snapshot",
+			"No quorum answers now. Bring the other members back first, and then remove the node and join it again:", "If their data is lost as well, restore etcd from a snapshot",
 		}})
 	})
 }
@@ -189,8 +190,8 @@ func TestForgottenMember(t *testing.T) {
 	places(o.config)
 	o.removeMember("https://10.0.0.13:2380")
 	o.forgetNode(o.config.Nodes[2].Target)
-	wantSaid(t, o.diagnose(), finding{diag.Error, "Etcd does not count this member", "main.hcl:13", `node.cp["cp3"]`, []string{
-		"The state does not know the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one.", "-replace",
+	wantSaid(t, o.diagnose(), finding{diag.Error, "Etcd does not list this member", "main.hcl:13", `node.cp["cp3"]`, []string{
+		"The state does not record the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one.", "-replace",
 	}})
 	o.edit("10.0.0.13", "unit kubelet stop", "file /etc/kubernetes delete", "file /var/lib/kubelet delete", "file /var/lib/etcd delete", "power reboot")
 	o.world.Advance(time.Minute)
@@ -210,8 +211,8 @@ func TestRestoredDataIsLost(t *testing.T) {
 		there bool
 		says  string
 	}{
-		"gone":       {false, "had its data, but there is none any more (/var/lib/etcd/member). Nothing was changed"},
-		"other data": {true, "had its data, but what is there now is not it: etcd has begun with empty data, or somebody has put other data there (/var/lib/etcd/member)."},
+		"gone":       {false, "had its data, but it is gone (/var/lib/etcd/member)."},
+		"other data": {true, "had its data, but other data is there now: etcd has started with empty data, or the data was replaced by hand (/var/lib/etcd/member)."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +222,7 @@ func TestRestoredDataIsLost(t *testing.T) {
 			see(v, o.config.Nodes[0], planner.RestoredMark, func(f *state.FileReport) { f.Exists, f.Content = true, []byte(sha+"\n") })
 			_, diags := maintenance.Restore(v, planner.Plan{}, from)
 			wantSaid(t, diags, finding{diag.Error, "Restored data is lost", "main.hcl:11", `node.cp["cp1"]`, []string{
-				c.says, "See first that no other control plane holds it", "delete /var/lib/kubewright/etcd-restored on that host, and run the same command again.",
+				c.says, "First check that no other control plane holds it", "delete /var/lib/kubewright/etcd-restored on that host, and run the same command again.",
 			}})
 			r, diags := maintenance.Restore(o.observe(), planner.Plan{}, from)
 			if diags.HasErrors() {
@@ -232,8 +233,8 @@ func TestRestoredDataIsLost(t *testing.T) {
 				impacts[s.Impact] = true
 			}
 			for _, want := range []string{
-				"stops the API server and etcd here; the data of etcd is set aside", "makes etcd's data of good.db", "starts etcd with one member, and the API server",
-				"joins etcd and starts the API server", "ends the restore",
+				"stops the API server and etcd here; the data of etcd is set aside", "creates etcd's data from good.db", "starts etcd with one member, and the API server",
+				"joins etcd and starts the API server", "completes the restore",
 			} {
 				if !impacts[want] {
 					t.Errorf("no step %s:\n%v", want, impacts)
@@ -251,7 +252,7 @@ func TestRestoreFindings(t *testing.T) {
 	places(o.config)
 	v := o.observe()
 	_, diags := maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef", Answers: v.ClusterReports["prod"].Members})
-	wantSaid(t, diags, finding{diag.Error, "Etcd works", "main.hcl:1", "cluster.prod", []string{
+	wantSaid(t, diags, finding{diag.Error, "Restore refused: etcd has quorum", "main.hcl:1", "cluster.prod", []string{
 		`The etcd of cluster "prod" answers: a quorum of its members is there (host-10-0-0-11, host-10-0-0-12, host-10-0-0-13).`, "destroy and apply it first",
 	}})
 	away := o.config.Nodes[1].Target
@@ -260,8 +261,8 @@ func TestRestoreFindings(t *testing.T) {
 	delete(v.Reports, away)
 	delete(v.Unobserved, away)
 	_, diags = maintenance.Restore(v, planner.Plan{}, maintenance.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
-	wantSaid(t, diags, finding{diag.Error, "Control plane would go on", "main.hcl:1", "cluster.prod", []string{
-		`node.cp["cp2"] (10.0.0.12): no longer in the configuration, and nobody looks at its host`, `kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`,
+	wantSaid(t, diags, finding{diag.Error, "Control plane would keep its old etcd member", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp2"] (10.0.0.12): no longer in the configuration, and its host is not observed`, `kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`,
 	}})
 }
 
@@ -285,20 +286,20 @@ func ownerships() map[string]ownershipCase {
 		"another node": {nil, func(v *topology.Fleet, w *config.Node) {
 			mark(v, w, func(m *state.Marks) { m.Node = state.NodeKeyTarget("cp", "cp2") })
 		}, finding{diag.Error, "Host is another node", "main.hcl:13", worker, []string{
-			worker + ` (10.0.0.21) is marked as node.cp["cp2"], which is a node as well.`, "Correct the addresses; if the blocks have changed names, say so with moved blocks.",
+			worker + ` (10.0.0.21) is marked as node.cp["cp2"], which is a node as well.`, "Correct the addresses; if the blocks were renamed, declare that with moved blocks.",
 		}}},
 		"another state": {nil, func(v *topology.Fleet, w *config.Node) { mark(v, w, func(m *state.Marks) { m.Lineage = "l9" }) }, finding{
 			diag.Error, "Host belongs to another state", "main.hcl:13", worker, []string{
-				`is ` + worker + ` of cluster "prod" in the state with lineage l9; the state here has lineage `, "Use the folder and state that made it, or take another host.",
+				`is ` + worker + ` of cluster "prod" in the state with lineage l9; the state here has lineage `, "Use the folder and state that created it, or use another host.",
 			},
 		}},
 		"another cluster": {func(o *operator) {
 			o.recorded.Clusters = map[string]*state.RecordedCluster{"prod": o.recorded.Clusters["prod"], "test": {CA: "9f2c"}}
 		}, func(v *topology.Fleet, w *config.Node) { mark(v, w, func(m *state.Marks) { m.Cluster = "test" }) }, finding{
-			diag.Error, "Host belongs to another cluster", "main.hcl:13", worker, []string{`is a node of cluster "test". Nothing is changed on any host. Destroy it there before it joins "prod".`},
+			diag.Error, "Host belongs to another cluster", "main.hcl:13", worker, []string{`is a node of cluster "test". Destroy it there before it joins "prod".`},
 		}},
 		"the cluster has another name": {renamed, nil, finding{diag.Error, "Host belongs to another cluster", "main.hcl:1", "cluster.other", []string{
-			`The state has these nodes in cluster "prod", and the configuration in "other".`, "If that cluster has another name now, say so:", "    from = cluster.prod", "destroy the one that is there first",
+			`The state records these nodes in cluster "prod", but the configuration has them in "other"`, "If that cluster was renamed, declare it:", "    from = cluster.prod", "destroy the existing one first",
 		}}},
 		"a node of another cluster": {func(o *operator) {
 			second := config.NewCluster("test", "1.36.3")
@@ -307,12 +308,12 @@ func ownerships() map[string]ownershipCase {
 			o.recorded.Clusters = map[string]*state.RecordedCluster{"prod": o.recorded.Clusters["prod"], "test": {CA: "9f2c"}}
 			o.config.Nodes[2].Cluster, o.config.Nodes[2].Role = "test", config.ControlPlane
 		}, nil, finding{diag.Error, "Host belongs to another cluster", "main.hcl:2", "cluster.test", []string{
-			`The state has these nodes in cluster "prod", and the configuration in "test".`, "take these nodes out of the configuration, apply, and put them back.",
+			`The state records these nodes in cluster "prod", but the configuration has them in "test"`, "remove these nodes from the configuration, apply, and add them back.",
 		}}},
 		"a node with another name": {func(o *operator) { o.config.Nodes[2].Target.Key = "w9" }, nil, finding{
 			diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
-				`10.0.0.21 is node.worker["w1"] in the state, which is no longer in the configuration and would be taken off this host.`, `If node.worker["w9"] is its name now, say so:`,
-				"If it is another node, apply without it first, so that the old one leaves.",
+				`10.0.0.21 is the host of node.worker["w1"] in the state, which is no longer in the configuration and would be removed from this host`, "If the node was renamed to node.worker[\"w9\"], declare it:",
+				"If it is another node, apply without it first, so that the old one is removed.",
 			},
 		}},
 		"a node with another name in another cluster": {func(o *operator) {
@@ -321,21 +322,21 @@ func ownerships() map[string]ownershipCase {
 			o.config.Clusters = append(o.config.Clusters, second)
 			o.config.Nodes[2].Cluster, o.config.Nodes[2].Role, o.config.Nodes[2].Target.Key = "test", config.ControlPlane, "w9"
 		}, nil, finding{diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
-			`10.0.0.21 is node.worker["w1"] in the state`, `node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "test". A host changes its cluster by leaving the one and joining the other:`,
-			"apply without this node first, so that the old one leaves, and put it back.",
+			`10.0.0.21 is the host of node.worker["w1"] in the state`, `node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "test". A host changes its cluster by leaving one and joining the other:`,
+			"apply without this node first, so that the old one is removed, and add it back.",
 		}}},
 		"a node with another name in a cluster with another name": {func(o *operator) { renamed(o); o.config.Nodes[2].Target.Key = "w9" }, nil, finding{
 			diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
-				`node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "other". If that cluster has another name now, say so:`, "    from = cluster.prod", "destroy the one that is there first",
+				`node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "other". If that cluster was renamed, declare it:`, "    from = cluster.prod", "destroy the existing one first",
 			},
 		}},
 		"forgotten": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target) }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{
-			"The state has forgotten " + worker + ", which the hosts carry. An apply has it know them again, and changes there only what this plan shows. Until then a block that goes away leaves its node running.",
+			"Hosts that carry the mark of this state are not recorded in it: " + worker + ". An apply records them again and changes only what this plan shows. Until then, removing a block leaves its node running.",
 		}}},
-		"forgotten, and to be destroyed": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target); o.destroy = true }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{"They are left as they are. To destroy them as well, have the state know them again first, which kubewright apply does."}}},
+		"forgotten, and to be destroyed": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target); o.destroy = true }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{"They are left as they are. To destroy them as well, run kubewright apply first, which records them again."}}},
 		"all forgotten, and to be destroyed": {func(o *operator) { o.forgetAll(o.config.Nodes...); o.destroy = true }, nil, finding{
 			diag.Error, "Hosts are not in the state", "main.hcl:1", "cluster.prod", []string{
-				`Hosts of this configuration carry cluster "prod", of which the state knows nothing, so that a destroy would leave it running.`, "To destroy it, have the state know it again first, which kubewright apply does.",
+				`Hosts of this configuration belong to cluster "prod", which the state does not record, so a destroy would leave it running`, "To destroy it, run kubewright apply first, which records it again. To keep it",
 			},
 		}},
 	}
@@ -373,8 +374,8 @@ func TestLeavingFindings(t *testing.T) {
 	for _, n := range o.config.Nodes {
 		o.replace = append(o.replace, n.Target)
 	}
-	wantSaid(t, o.diagnose(), finding{diag.Error, "No control plane would stay", "main.hcl:1", "cluster.prod", []string{
-		`Of cluster "prod" every control plane would leave in this plan, and new ones join through one that stays. Nothing is changed. Do it in two plans: add or replace some first, then the rest.`,
+	wantSaid(t, o.diagnose(), finding{diag.Error, "No control plane would remain", "main.hcl:1", "cluster.prod", []string{
+		`this plan removes every control plane, but new ones join through one that remains. Use two plans: add or replace some first, then the rest`,
 	}})
 	// As it says: some first, then the rest.
 	for _, n := range o.config.Nodes {
@@ -384,8 +385,8 @@ func TestLeavingFindings(t *testing.T) {
 	o = base.copy(t)
 	o.config.Clusters[0].ControlPlaneEndpoint = "10.0.0.13:6443"
 	o.leave("cp3")
-	wantSaid(t, o.diagnose(), finding{diag.Error, "Endpoint would leave", "main.hcl:1", `node.cp["cp3"]`, []string{
-		`node.cp["cp3"] is the host of control_plane_endpoint = "10.0.0.13:6443": without it nobody reaches the other control planes.`, "Move the endpoint first",
+	wantSaid(t, o.diagnose(), finding{diag.Error, "Host of the endpoint would be removed", "main.hcl:1", `node.cp["cp3"]`, []string{
+		`node.cp["cp3"] is the host of control_plane_endpoint = "10.0.0.13:6443": without it the other control planes cannot be reached.`, "Move the endpoint first",
 	}})
 }
 
@@ -398,7 +399,7 @@ func TestRotationRefusals(t *testing.T) {
 	external.recorded = &state.State{Lineage: "l1"}
 	yours.must(yours.apply())
 	alone := func(why, way string) finding {
-		return finding{diag.Error, "CA is rotated alone", "main.hcl:1", "cluster.prod", []string{"cluster.prod/ca: " + why + ". Nothing is changed. ", way}}
+		return finding{diag.Error, "CA rotation cannot be combined with other changes", "main.hcl:1", "cluster.prod", []string{"cluster.prod/ca: " + why + ". ", way}}
 	}
 	for name, c := range map[string]struct {
 		base    *operator
@@ -412,23 +413,23 @@ func TestRotationRefusals(t *testing.T) {
 			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/other: there is no such CA. There are ca, front-proxy-ca, etcd-ca, service-account."},
 		}},
 		"somebody else's etcd": {external, "etcd-ca", nil, nil, planner.Options{}, finding{
-			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/etcd-ca: the etcd of this cluster is not ours, and neither is its CA."},
+			diag.Error, "Nothing to rotate", "main.hcl:1", "cluster.prod", []string{"-replace=cluster.prod/etcd-ca: the etcd of this cluster is external, and so is its CA."},
 		}},
-		"a key that is with somebody": {yours, "ca", nil, nil, planner.Options{}, finding{diag.Error, "CA is yours", "main.hcl:1", "cluster.prod", []string{
-			`whose key is not on the control planes. kubewright rotates CAs whose keys are: while one is rotated the cluster signs with the old one and then with the new one by itself.`,
-			"have its certificate issued anew for the same key and give that.",
+		"a key that is with somebody": {yours, "ca", nil, nil, planner.Options{}, finding{diag.Error, "CA is managed outside kubewright", "main.hcl:1", "cluster.prod", []string{
+			`whose key is not on the control planes. kubewright rotates only CAs whose keys are there: during a rotation the cluster itself signs with the old key and then with the new one.`,
+			"have its certificate reissued for the same key and provide that.",
 		}}},
 		"the API is silent": {made, "ca", nil, silence, planner.Options{}, finding{diag.Error, "API does not answer", "main.hcl:1", "cluster.prod", []string{
-			"a CA is rotated while the API answers", "Nothing is changed. Repair the cluster first (the API did not answer: connection refused).",
+			"a CA is rotated only while the API answers", "Repair the cluster first (the API did not answer: connection refused).",
 		}}},
-		"another version": {made, "ca", func(o *operator) { o.config.Clusters[0].KubernetesVersion = "1.37.1"; o.kubelets("1.37.1") }, nil, planner.Options{}, alone("the version would change", "Do one after the other.")},
+		"another version": {made, "ca", func(o *operator) { o.config.Clusters[0].KubernetesVersion = "1.37.1"; o.kubelets("1.37.1") }, nil, planner.Options{}, alone("the version would change", "Make one change after the other.")},
 		"another endpoint": {made, "ca", func(o *operator) {
 			o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443"
-		}, nil, planner.Options{}, alone("the endpoint would move", "Do one after the other.")},
+		}, nil, planner.Options{}, alone("the endpoint would move", "Make one change after the other.")},
 		"targets": {
 			made, "ca", nil, nil,
 			planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}},
-			alone("the plan is for targets only", "Leave -target out."),
+			alone("the plan is restricted to targets", "Plan without -target"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -465,10 +466,10 @@ func TestRotationNotes(t *testing.T) {
 		v := o.observe()
 		silence(v)
 		r, diags := o.planOf(v, planner.Options{})
-		wantSaid(t, diags, finding{diag.Warning, "CA is replaced at once", "main.hcl:1", "cluster.prod", []string{
-			"and nobody trusts what it has signed. It is replaced by a new one over SSH alone, and with it everything below it; the API answers again when that is done.",
+		wantSaid(t, diags, finding{diag.Warning, "Expired CA is replaced", "main.hcl:1", "cluster.prod", []string{
+			"and nothing that it has signed is trusted. It is replaced by a new one over SSH alone, together with everything below it; the API answers again when that is done.",
 		}})
-		if r.Plan == nil || !slices.ContainsFunc(r.Plan.Steps, func(s planner.Step) bool { return s.Impact == "takes away the CA that has ended" }) {
+		if r.Plan == nil || !slices.ContainsFunc(r.Plan.Steps, func(s planner.Step) bool { return s.Impact == "removes the expired CA" }) {
 			t.Errorf("the old CA is not taken away:\n%s", describe(r.Plan))
 		}
 	})
@@ -479,7 +480,7 @@ func TestRotationNotes(t *testing.T) {
 		p, err := o.plan()
 		o.must(err)
 		if !slices.ContainsFunc(p.Steps, func(s planner.Step) bool {
-			return strings.Contains(s.Impact, "has tokens signed with the new service account key")
+			return strings.Contains(s.Impact, "signs tokens with the new service account key")
 		}) {
 			t.Errorf("nobody says what the tokens are signed with:\n%s", describe(p))
 		}
@@ -489,7 +490,7 @@ func TestRotationNotes(t *testing.T) {
 		v := o.observe()
 		v.ClusterReports["prod"].TokensSeen = false
 		_, diags := o.planOf(v, planner.Options{})
-		wantSaid(t, diags, finding{diag.Warning, "Rotation waits", "main.hcl:1", "cluster.prod", []string{"the Secrets with tokens were seen"}})
+		wantSaid(t, diags, finding{diag.Warning, "Rotation is paused", "main.hcl:1", "cluster.prod", []string{"the Secrets with tokens were observed"}})
 	})
 }
 
@@ -498,7 +499,7 @@ func TestClientKubeconfigRefusals(t *testing.T) {
 	t.Parallel()
 	keyless := withoutKeys(t, 1, 0).config
 	for label, want := range map[string]string{
-		"prod": `nobody here can sign for cluster "prod": the key of its CA "Example ca" is with somebody else. Have a client certificate with CN=ann issued by whoever holds it`,
+		"prod": `this machine cannot sign for cluster "prod": the key of its CA "Example ca" is kept elsewhere. Have a client certificate with CN=ann issued by the holder of that key`,
 		"test": `cluster "test" has no control planes in the configuration`,
 	} {
 		if _, err := pki.ClientKubeconfig(keyless, label, "ann", nil, time.Hour); err == nil || err.Error() != want {
@@ -515,7 +516,7 @@ func TestSensitiveHealthPlace(t *testing.T) {
 	o.config.Clusters[0].Scheduler.Args = []config.Arg{{Name: "bind-address", Value: "127.7.7.7"}}
 	o.config.Clusters[0].Sensitive = map[string]bool{`scheduler.arg["bind-address"]`: true}
 	wantSaid(t, o.diagnose(), finding{diag.Error, "Value cannot be sensitive", "main.hcl:11", `node.cp["cp1"]`, []string{
-		`Where the components of node.cp["cp1"] answer their health checks is made of something sensitive`, "Wrap addresses and ports in nonsensitive().",
+		`the components of node.cp["cp1"] are derived from a sensitive value`, "Wrap addresses and ports in nonsensitive().",
 	}})
 }
 
@@ -540,12 +541,12 @@ func TestOtherRuntimes(t *testing.T) {
 		want []string
 	}{
 		"a package": {packaged(config.DefaultRuntimePackage), []string{
-			"install.packages would bring " + config.DefaultRuntimePackage + ", and the host has another container runtime.", `To do: say runtime = "" in install.packages, or take the other runtime off the host.`,
+			"install.packages would install " + config.DefaultRuntimePackage + ", but the host has another container runtime.", `To do: set runtime = "" in install.packages, or remove the other runtime from the host. To continue anyway`,
 		}},
 		"no package": {packaged(""), nil},
 		"artifacts": {brought(), []string{
-			"the artifacts hold containerd, and the host has another container runtime: " + crio + ".", "To do: take containerd out of the artifacts, or the other runtime off the host.",
-			"image archives can be loaded into containerd only, and the host has another runtime.", "To do: load them there yourself, or take images/ out of the artifacts and pull.",
+			"the artifacts include containerd, but the host has another container runtime: " + crio + ".", "To do: remove containerd from the artifacts, or the other runtime from the host.",
+			"image archives can be loaded into containerd only, but the host has another runtime.", "To do: load them there yourself, or remove images/ from the artifacts and pull.",
 		}},
 	} {
 		n := c.o.config.Nodes[0]
@@ -573,8 +574,8 @@ func TestOtherTypeOfFile(t *testing.T) {
 	see(v, o.config.Nodes[0], "/etc/audit", func(f *state.FileReport) { f.Exists, f.Type = true, "other" })
 	_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})
 	wantSaid(t, diags, finding{diag.Error, "Host is not ready for Kubernetes", "", `node.cp["cp1"]`, []string{
-		"/etc/audit is neither a file nor a directory, and the volume audit demands one of type Directory: the kubelet would not start the component.",
-		"To do: put it there on every control plane, or take path_type out if it may be missing.",
+		"/etc/audit is neither a file nor a directory, but the volume audit requires one of type Directory: the kubelet would not start the component.",
+		"To do: create it on every control plane, or remove path_type if it may be missing.",
 	}})
 }
 
@@ -590,15 +591,15 @@ func TestImpactsAreTold(t *testing.T) {
 		before func(*operator)
 		seen   func(*operator, *topology.Fleet)
 	}{
-		"stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host stay": {
+		"stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host are kept": {
 			func(o *operator) { o.replace = []state.Target{state.NodeKeyTarget("worker", "w1")} }, nil,
 		},
-		"restarts kube-proxy, one node after another; connections that are set up stay": {
+		"restarts kube-proxy, one node after another; established connections are kept": {
 			func(o *operator) { o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443" }, nil,
 		},
-		"; whether the API is served elsewhere is not known":   {settings, func(_ *operator, v *topology.Fleet) { silence(v) }},
-		"; whether the other members hold quorum is not known": {settings, func(_ *operator, v *topology.Fleet) { silence(v) }},
-		"gives the kubelet a certificate, since nobody trusts its own, and restarts it; pods keep running": {nil, func(o *operator, v *topology.Fleet) {
+		"; whether the API is served elsewhere is unknown":   {settings, func(_ *operator, v *topology.Fleet) { silence(v) }},
+		"; whether the other members hold quorum is unknown": {settings, func(_ *operator, v *topology.Fleet) { silence(v) }},
+		"issues the kubelet a certificate, because its own is not trusted, and restarts it; pods keep running": {nil, func(o *operator, v *topology.Fleet) {
 			see(v, o.config.Nodes[3], "/var/lib/kubelet/pki/kubelet-client-current.pem", func(f *state.FileReport) { f.Certificates[0].IssuerKeyDigest = "another" })
 			n := v.ClusterReports["prod"].Nodes["host-10-0-0-21"]
 			n.Ready = false
@@ -630,13 +631,13 @@ func TestImpactsAreTold(t *testing.T) {
 	}
 	p, err := o.plan()
 	o.must(err)
-	if impacts(p, "waits until kube-controller-manager, kube-scheduler run here as their files say, before another control plane is touched") != 1 {
+	if impacts(p, "waits until kube-controller-manager, kube-scheduler run here as in their manifests, before another control plane is changed") != 1 {
 		t.Errorf("no step says so:\n%s", describe(p))
 	}
 	v := base.copy(t).observe()
-	v.ClusterReports["prod"].Members[0].Alarms = []string{planner.AlarmNoSpace}
+	v.ClusterReports["prod"].Members[0].Alarms = []string{quorum.AlarmNoSpace}
 	r, diags := maintenance.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
-	if diags.HasErrors() || impacts(r.Plan, "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew") != 1 {
+	if diags.HasErrors() || impacts(r.Plan, "drops deleted and overwritten revisions, which no API server can under the alarm; watches of clients start again") != 1 {
 		t.Errorf("%s%s", printedFindings(diags), describe(r.Plan))
 	}
 }
@@ -670,7 +671,7 @@ func TestNotesAreTold(t *testing.T) {
 	s, err := planner.ParseSelector("prepare", pipeline.Names())
 	o.must(err)
 	r, _ := pipeline.Plan(o.observe(), planner.Plan{}, planner.Options{Targets: []planner.Selector{s}})
-	if r.Plan == nil || !slices.Contains(r.Plan.Quorum, "cluster.prod: no member is founded by this plan.") && !strings.Contains(strings.Join(r.Plan.Quorum, " "), "no member is founded by this plan.") {
+	if r.Plan == nil || !slices.Contains(r.Plan.Quorum, "cluster.prod: this plan bootstraps no member.") && !strings.Contains(strings.Join(r.Plan.Quorum, " "), "this plan bootstraps no member.") {
 		t.Errorf("quorum is %q", r.Plan.Quorum)
 	}
 }

@@ -65,7 +65,7 @@ type ledger struct {
 
 // ledgerOf keeps a ledger of what an operator does from now on, one step at a time.
 func ledgerOf(o *operator) *ledger {
-	l := &ledger{o: o, before: o.world.Deeds(), over: map[string]int{}, by: map[string][]string{}}
+	l := &ledger{o: o, before: o.world.Changes(), over: map[string]int{}, by: map[string][]string{}}
 	o.around = func(s *planner.Step) error {
 		l.close()
 		l.step = s.ID.String()
@@ -76,7 +76,7 @@ func ledgerOf(o *operator) *ledger {
 
 // close enters what the step did that ran last.
 func (l *ledger) close() {
-	now := l.o.world.Deeds()
+	now := l.o.world.Changes()
 	for what, n := range now {
 		if more := n - l.before[what]; more > 0 {
 			l.over[what] += more
@@ -90,7 +90,7 @@ func (l *ledger) close() {
 // manifests these are: who goes on puts back what it had taken away.
 func (l *ledger) inFlight() map[string]bool {
 	out := map[string]bool{}
-	for what, n := range l.o.world.Deeds() {
+	for what, n := range l.o.world.Changes() {
 		if _, about, _ := strings.Cut(what, " "); n > l.before[what] {
 			out[about] = true
 			if name, ok := strings.CutPrefix(about, "/etc/kubernetes/manifests/"); ok {

@@ -11,9 +11,9 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
-	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/reset"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -88,7 +88,7 @@ func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterRe
 // gone, what it leaves is as it was.
 func departureLeft(l topology.Departure) *state.Report {
 	r := *l.Report
-	gone, before := reset.Paths(l), map[string]string{}
+	gone, before := reset.RemovedPaths(l), map[string]string{}
 	if r.Marks != nil {
 		before = r.Marks.Before
 	}
@@ -114,13 +114,13 @@ func departureLeft(l topology.Departure) *state.Report {
 // workers leave one at a time, in an upgrade when the control planes have the version
 // that they join with; control planes leave as walked through.
 func chainReplaced(b *topology.Builder, c *topology.Cluster) {
-	before := kubelet.BeforeJoins(c)
+	before := kubelet.StepsBeforeJoins(c)
 	for _, n := range c.Nodes {
 		if !c.Fleet.Replaces(n.Target) {
 			continue
 		}
 		reset := topology.StepAddress(n.Target, topology.ResetPhase)
-		for _, p := range preflight.Table() {
+		for _, p := range phases.All() {
 			if p.NodeStep != nil {
 				b.After(topology.StepAddress(n.Target, p.Name), reset)
 			}
@@ -151,8 +151,8 @@ func endpointLeaves(v *topology.Fleet) diag.Diagnostics {
 		if host, _, err := net.SplitHostPort(l.Cluster.ControlPlaneEndpoint); err != nil || !l.IsHost(host) {
 			continue
 		}
-		diags.Append(diag.Errorf("Endpoint would leave", "%s is the host of control_plane_endpoint = %q: without it nobody reaches the other control planes. Nothing is changed. "+
-			"Move the endpoint first, to a balancer or a name that you can move, and apply that.", l.Target, l.Cluster.ControlPlaneEndpoint).At(pki.Place(l.Cluster, "control_plane_endpoint")).For(l.Target))
+		diags.Append(diag.Errorf("Host of the endpoint would be removed", "%s is the host of control_plane_endpoint = %q: without it the other control planes cannot be reached. "+
+			"Move the endpoint first, to a load balancer or a name that you can move, and apply that.", l.Target, l.Cluster.ControlPlaneEndpoint).At(pki.Place(l.Cluster, "control_plane_endpoint")).For(l.Target))
 	}
 	return diags
 }

@@ -130,7 +130,6 @@ func TestReplacingRefusesWhatGoes(t *testing.T) {
 	o.replace = []state.Target{o.config.Nodes[1].Target}
 	_, diags := o.planOf(o.observe(), planner.Options{})
 	wantFindings(t, diags, finding{diag.Error, "Host is not ready for Kubernetes", "main.hcl:12", `node.cp["cp2"]`, []string{
-		"/etc/kubernetes/pki/enc.yaml is taken away when the node is replaced, as all in folders that are Kubernetes' own, and the volume audit demands one of type File",
-		"Nothing is changed on any host", "To do: keep it in another folder on every control plane, such as /etc/kubernetes/extra, and give that as host_path; or take path_type out",
+		"/etc/kubernetes/pki/enc.yaml is deleted when the node is replaced, like everything in folders of Kubernetes' own, but the volume audit requires one of type File", "To do: keep it in another folder on every control plane, such as /etc/kubernetes/extra, and set that as host_path; or remove path_type if it may be missing",
 	}})
 }

@@ -184,7 +184,7 @@ func TestKubeletsHaveEnded(t *testing.T) {
 func TestMadeCAsEnd(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 0)
-	for years, want := range map[int]string{8: "", 9: "CA ends before its certificates", 10: "CA certificate has expired"} {
+	for years, want := range map[int]string{8: "", 9: "CA expires before its certificates", 10: "CA certificate has expired"} {
 		v := o.observe()
 		v.ObservedAt = o.world.Now().Add(time.Duration(years)*365*24*time.Hour + time.Hour)
 		_, diags := pipeline.Plan(v, planner.Plan{}, planner.Options{})

@@ -570,8 +570,8 @@ func TestNothingIsDoneOnHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"cp2/reset": "nothing is done on its host, which holds nothing of the cluster any more",
-		"cp3/reset": "nothing is done on its old host: keep it from coming back, for it has keys and data of the cluster still",
+		"cp2/reset": "its host is not changed, and holds nothing of the cluster any more",
+		"cp3/reset": "its old host is not changed: keep it from coming back, because it still has keys and data of the cluster",
 	} {
 		if s := stepOf(p, name); s == nil || s.Impact != want {
 			t.Errorf("%s: got %+v, want %q", name, s, want)

@@ -52,7 +52,7 @@ func restartsForSoftware(n *topology.Node, c planner.Change) bool {
 		return true
 	}
 	if c.Kind == state.KindPackage {
-		return host.PartOfPackage(c.Address.ID()) != topology.ToolsPart && host.Comes(c)
+		return host.PartOfPackage(c.Address.ID()) != topology.ToolsPart && host.InstallsPackage(c)
 	}
 	return slices.ContainsFunc(host.Software(n), func(f host.Installed) bool { return f.Path == c.Address.ID() && f.Runs() })
 }

@@ -22,36 +22,36 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 	cp1, cp2 := state.NodeKeyTarget("cp", "cp1"), state.NodeKeyTarget("cp", "cp2")
 	off := func(o *operator) { o.edit("10.0.0.11", "power off"); o.edit("10.0.0.12", "power off") }
 	refused := func(says ...string) []finding {
-		return []finding{{diag.Error, "Control plane would go on", "main.hcl:1", "cluster.prod", says}}
+		return []finding{{diag.Error, "Control plane would keep its old etcd member", "main.hcl:1", "cluster.prod", says}}
 	}
 	heldBack := func(says ...string) []finding {
-		return []finding{{diag.Error, "Control plane would go on", "main.hcl:11", `node.cp["cp1"]`, append(says,
-			`node.cp["cp1"] (10.0.0.11) could not join it`, "would be a second cluster beside the restored one", "kubewright apply puts back what is missing, also while the API does not answer; where it is refused, copy it", "clean it (kubeadm reset)")}}
+		return []finding{{diag.Error, "Control plane would keep its old etcd member", "main.hcl:11", `node.cp["cp1"]`, append(says,
+			`node.cp["cp1"] (10.0.0.11) could not join it`, "would be a second cluster beside the restored one", "kubewright apply restores what is missing, also while the API does not answer; where it is refused, copy it", "clean it (kubeadm reset)")}}
 	}
-	lost := finding{diag.Warning, "What came after the snapshot is lost", "main.hcl:1", "cluster.prod", nil}
+	lost := finding{diag.Warning, "Changes after the snapshot are lost", "main.hcl:1", "cluster.prod", nil}
 	for name, c := range map[string]struct {
 		change func(*operator)
 		want   []finding
 		quorum string
 	}{
-		"off": {off, []finding{{diag.Error, "Control plane could not be looked at", "main.hcl:1", "", []string{
+		"off": {off, []finding{{diag.Error, "Control plane could not be observed", "main.hcl:1", "", []string{
 			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`,
 		}}}, ""},
 		"all off": {func(o *operator) { off(o); o.edit("10.0.0.13", "power off") }, []finding{{
-			diag.Error, "Control plane could not be looked at", "main.hcl:1", "", nil,
+			diag.Error, "Control plane could not be observed", "main.hcl:1", "", nil,
 		}}, ""},
 		"one off, and the others without admin.conf": {func(o *operator) {
 			o.edit("10.0.0.11", "power off")
 			o.edit("10.0.0.12", "file /etc/kubernetes/admin.conf delete")
 			o.edit("10.0.0.13", "file /etc/kubernetes/admin.conf delete")
-		}, []finding{{diag.Error, "Control plane could not be looked at", "main.hcl:1", "", nil}}, ""},
+		}, []finding{{diag.Error, "Control plane could not be observed", "main.hcl:1", "", nil}}, ""},
 		"off and taken out, and the other one without admin.conf": {func(o *operator) {
 			off(o)
 			o.leave("cp1", "cp2")
 			o.edit("10.0.0.13", "file /etc/kubernetes/admin.conf delete")
 		}, refused(`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `), ""},
 		"off and taken out": {func(o *operator) { off(o); o.leave("cp1", "cp2") }, refused(
-			`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `, `  node.cp["cp2"] (10.0.0.12): `, "Put them back",
+			`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `, `  node.cp["cp2"] (10.0.0.12): `, "Restore their blocks as they were",
 			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`), ""},
 		"one said to be gone": {
 			func(o *operator) { off(o); o.leave("cp1", "cp2"); o.forget = []state.Target{cp1} },
@@ -70,7 +70,7 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 				o.leave("cp1", "cp2")
 				o.forget = []state.Target{cp1, cp2}
 			},
-			refused(`  node.cp["cp1"] (10.0.0.11): said to be gone for good, and its host is not silent (cannot log in to 10.0.0.11: no key is accepted); if it is to go, switch it off`), "",
+			refused(`  node.cp["cp1"] (10.0.0.11): declared gone for good, but its host responds (cannot log in to 10.0.0.11: no key is accepted); to remove it, switch it off`), "",
 		},
 		"reinstalled and taken out": {
 			func(o *operator) { o.edit("10.0.0.11", "reinstall"); o.leave("cp1") },
@@ -96,18 +96,18 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 		}, refused(`node.cp["cp1"] (10.0.0.11): a worker by the configuration`), ""},
 		"without admin.conf": {
 			func(o *operator) { o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete") },
-			heldBack("it holds a member of etcd, and no /etc/kubernetes/admin.conf that can be read"), "",
+			heldBack("it holds a member of etcd, and no readable /etc/kubernetes/admin.conf"), "",
 		},
 		"without admin.conf, and unknown to the state": {func(o *operator) {
 			o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete")
 			delete(o.recorded.Nodes, cp1)
-		}, heldBack("it holds a member of etcd, and no /etc/kubernetes/admin.conf that can be read"), ""},
+		}, heldBack("it holds a member of etcd, and no readable /etc/kubernetes/admin.conf"), ""},
 		"without its CA and admin.conf, and only data": {func(o *operator) {
 			o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete", "file /etc/kubernetes/pki/ca.crt content garbage", "file /etc/kubernetes/manifests/etcd.yaml delete")
-		}, heldBack("and no /etc/kubernetes/pki/ca.crt and no /etc/kubernetes/admin.conf that can be read"), ""},
+		}, heldBack("and no readable /etc/kubernetes/pki/ca.crt and no /etc/kubernetes/admin.conf"), ""},
 		"without admin.conf, and no data": {func(o *operator) {
 			o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete", "file /var/lib/etcd/member delete")
-		}, heldBack("and no /etc/kubernetes/admin.conf that can be read"), ""},
+		}, heldBack("and no readable /etc/kubernetes/admin.conf"), ""},
 		"without admin.conf and a member": {
 			func(o *operator) {
 				o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete", "file /etc/kubernetes/manifests/etcd.yaml delete", "file /var/lib/etcd/member delete")

@@ -7,11 +7,11 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
-	"github.com/kubewright/kubewright/planner/preflight"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -21,7 +21,7 @@ import (
 // they cannot be rendered.
 func itemsOf(v *topology.Fleet, i, j int) []state.Item {
 	if n := v.Clusters[i].Nodes[j]; kubeadm.Check(n.Input()) == nil {
-		return preflight.Desired(n)
+		return phases.Desired(n)
 	}
 	return nil
 }
@@ -50,11 +50,11 @@ func Reveal(v *topology.Fleet, desired *state.Snapshot, s state.Sensitive) (stat
 	field := a.Field
 	it := desired.Find(a.WithField(""))
 	if it == nil || it.Content == nil && it.Kind != state.KindNodeObject {
-		return state.Secret{}, fmt.Errorf("cannot find what %s stands for: the configuration asks for no such item; plan again", s.Ref)
+		return state.Secret{}, fmt.Errorf("cannot find what %s stands for: the configuration has no such item; plan again", s.Ref)
 	}
 	value, sum := revealed(v, it, field)
 	if s.Fingerprint != "" && sum != s.Fingerprint {
-		return state.Secret{}, fmt.Errorf("cannot use %s: its sensitive values are not those that the plan was made with; plan again", s.Ref)
+		return state.Secret{}, fmt.Errorf("cannot use %s: its sensitive values differ from those of the plan; plan again", s.Ref)
 	}
 	return value, nil
 }
@@ -88,8 +88,8 @@ func steering(c *topology.Cluster, twin *topology.Cluster) diag.Diagnostics {
 		if n.Report == nil || healthPlaces(n) == healthPlaces(twin.Nodes[i]) {
 			continue
 		}
-		diags = append(diags, diag.Errorf("Value cannot be sensitive", "Where the components of %s answer their health checks is made of something sensitive, "+
-			"and kubewright shows in its plans where it asks. Wrap addresses and ports in nonsensitive().", n.Target).At(n.Source).For(n.Target))
+		diags = append(diags, diag.Errorf("Value cannot be sensitive", "The health check addresses of the components of %s are derived from a sensitive value, "+
+			"and kubewright shows these addresses in its plans. Wrap addresses and ports in nonsensitive().", n.Target).At(n.Source).For(n.Target))
 	}
 	return diags
 }

@@ -34,7 +34,7 @@ func rotating(t *testing.T, base *operator, ca, stage, phase string) *operator {
 }
 
 // rotatedAlone is the refusal to change anything beside a rotation.
-const rotatedAlone = "CA is rotated alone"
+const rotatedAlone = "CA rotation cannot be combined with other changes"
 
 // TestGoneWhileRotating: a node whose host is gone for good leaves before a rotation
 // goes on, wherever that stands, and the rotation ends without it.
@@ -105,7 +105,7 @@ func TestReinstalledWhileRotating(t *testing.T) {
 			if c.renew {
 				o.replace, o.accept = []state.Target{lost}, []state.Target{lost}
 			}
-			wantRefused(t, o, rotatedAlone, c.why, "take its block, or its key, out of the configuration", c.command, "When the rotation is complete, put it back")
+			wantRefused(t, o, rotatedAlone, c.why, "remove its block, or its key, from the configuration", c.command, "When the rotation is complete, add it back")
 
 			o.replace, o.accept = nil, nil
 			o.leave(lost.Key)
@@ -132,16 +132,16 @@ func TestAlone(t *testing.T) {
 		says   []string
 	}{
 		"off": {func(o *operator) { o.edit("10.0.0.22", "power off") }, []string{
-			`node.worker["w2"] could not be looked at`, "take its block, or its key, out of the configuration and say so", "before the rotation goes on", forget,
+			`node.worker["w2"] could not be observed`, "remove its block, or its key, from the configuration and declare that:", "before the rotation continues", forget,
 		}},
 		"off and taken out": {func(o *operator) { o.edit("10.0.0.22", "power off"); o.leave("w2") }, []string{
-			`node.worker["w2"] would leave, and could not be looked at`, "gone for good, say so", forget,
+			`node.worker["w2"] would be removed, and could not be observed`, "gone for good, declare that", forget,
 		}},
-		"leaves": {func(o *operator) { o.leave("w2") }, []string{`node.worker["w2"] would leave.`, "take the change back"}},
+		"leaves": {func(o *operator) { o.leave("w2") }, []string{`node.worker["w2"] would be removed.`, "revert the change"}},
 		"let go": {func(o *operator) {
 			o.leave("w2")
 			o.config.Removals = []config.Removal{{From: w2}}
-		}, []string{`the state would forget node.worker["w2"]`, "take the change back"}},
+		}, []string{`the state would forget node.worker["w2"]`, "revert the change"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,11 +178,11 @@ func TestUnheardWhileRotating(t *testing.T) {
 		gone  []string
 		says  string
 	}{
-		"a worker":              {"ca", false, []string{"w2"}, "no block speaks of host-10-0-0-22, which would be cut off"},
-		"a worker, begun":       {"ca", true, []string{"w2"}, "no block speaks of host-10-0-0-22, which would be cut off"},
-		"a control plane":       {"ca", false, []string{"cp3"}, "no block speaks of host-10-0-0-13, which"},
-		"both":                  {"ca", true, []string{"w2", "cp3"}, "no block speaks of host-10-0-0-13, host-10-0-0-22, which"},
-		"etcd's, of all planes": {"etcd-ca", false, []string{"w2", "cp3"}, "no block speaks of host-10-0-0-13, which"},
+		"a worker":              {"ca", false, []string{"w2"}, "unmanaged nodes would be cut off (host-10-0-0-22)"},
+		"a worker, begun":       {"ca", true, []string{"w2"}, "unmanaged nodes would be cut off (host-10-0-0-22)"},
+		"a control plane":       {"ca", false, []string{"cp3"}, "unmanaged nodes would be cut off (host-10-0-0-13)"},
+		"both":                  {"ca", true, []string{"w2", "cp3"}, "unmanaged nodes would be cut off (host-10-0-0-13, host-10-0-0-22)"},
+		"etcd's, of all planes": {"etcd-ca", false, []string{"w2", "cp3"}, "unmanaged nodes would be cut off (host-10-0-0-13)"},
 		"etcd's, of workers":    {"etcd-ca", false, []string{"w2"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,10 +256,10 @@ func TestUnreadyBeforeRotation(t *testing.T) {
 		want           []finding
 	}{
 		"a worker": {"ca", "10.0.0.21", "file " + cni + " delete", true, []finding{{diag.Warning, "Node is not ready", "main.hcl:1", "cluster.prod", []string{
-			`cluster.prod/ca: the Node is not Ready of node.worker["w1"]. `, "The rotation waits 4m0s for that before it changes anything, and does not begin without it", "kubectl describe node",
+			`cluster.prod/ca: the Node of node.worker["w1"] is not Ready`, "The rotation waits 4m0s for that before it changes anything, and does not begin without it", "kubectl describe node",
 		}}}},
 		"a control plane": {"ca", "10.0.0.12", "file " + cni + " delete", true, []finding{{diag.Warning, "Node is not ready", "main.hcl:1", "cluster.prod", []string{
-			`the Node is not Ready of node.cp["cp2"]`,
+			`the Node of node.cp["cp2"] is not Ready`,
 		}}}},
 		"a Node that was deleted": {"ca", "10.0.0.11", "node host-10-0-0-21 delete", false, nil},
 		"etcd's CA":               {"etcd-ca", "10.0.0.21", "file " + cni + " delete", false, nil},
@@ -273,7 +273,7 @@ func TestUnreadyBeforeRotation(t *testing.T) {
 			asked := []topology.Rotation{rotationOf(t, c.ca)}
 			o.rotate = asked
 			diags := o.diagnose()
-			wantFindings(t, slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Pods may have to be restarted" }), c.want...)
+			wantFindings(t, slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Pods may need a restart" }), c.want...)
 			err := o.apply()
 			if !c.waits {
 				o.must(err)

@@ -19,21 +19,21 @@ func TestDamageBeforeRotating(t *testing.T) {
 	base := founded(t, 3, 1)
 	const cp2, w1 = "10.0.0.12", "10.0.0.21"
 	for name, c := range map[string]struct{ ca, host, edit, says string }{
-		"a worker's kubeconfig": {"ca", w1, "file /etc/kubernetes/kubelet.conf delete", `node.worker["w1"] (10.0.0.21): the kubelet cannot start again, since its kubeconfig is gone (/etc/kubernetes/kubelet.conf)`},
-		"a plane's kubeconfig":  {"ca", cp2, "file /etc/kubernetes/kubelet.conf delete", `node.cp["cp2"] (10.0.0.12): the kubelet cannot start again, since its kubeconfig is gone`},
+		"a worker's kubeconfig": {"ca", w1, "file /etc/kubernetes/kubelet.conf delete", `node.worker["w1"] (10.0.0.21): the kubelet cannot restart, because its kubeconfig is missing (/etc/kubernetes/kubelet.conf)`},
+		"a plane's kubeconfig":  {"ca", cp2, "file /etc/kubernetes/kubelet.conf delete", `node.cp["cp2"] (10.0.0.12): the kubelet cannot restart, because its kubeconfig is missing`},
 		"no kubeconfig":         {"ca", cp2, "file /etc/kubernetes/controller-manager.conf content x", `node.cp["cp2"] (10.0.0.12): kubeconfig "/etc/kubernetes/controller-manager.conf": not a kubeconfig`},
 		"no CA on a worker":     {"ca", w1, "file /etc/kubernetes/pki/ca.crt delete", `node.worker["w1"] (10.0.0.21): certificate "/etc/kubernetes/pki/ca" is missing`},
 		"no key":                {"front-proxy-ca", cp2, "file /etc/kubernetes/pki/apiserver.key delete", `certificate "/etc/kubernetes/pki/apiserver": /etc/kubernetes/pki/apiserver.key is missing`},
 		"no manifest":           {"etcd-ca", cp2, "file /etc/kubernetes/manifests/etcd.yaml delete", `file "/etc/kubernetes/manifests/etcd.yaml" is missing`},
 		"another manifest":      {"service-account", cp2, "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false", `file "/etc/kubernetes/manifests/kube-apiserver.yaml" was changed (`},
-		"a kubelet that stands": {"etcd-ca", cp2, "unit kubelet.service stop", `node.cp["cp2"] (10.0.0.12): unit "kubelet.service" does not run`},
+		"a kubelet that stands": {"etcd-ca", cp2, "unit kubelet.service stop", `node.cp["cp2"] (10.0.0.12): unit "kubelet.service" is not running`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := base.copy(t)
 			o.edit(c.host, c.edit)
 			o.rotate = []topology.Rotation{rotationOf(t, c.ca)}
-			wantRefused(t, o, "Damage comes before a rotation", "cluster.prod/"+c.ca+": not all that this changes", c.says, "Nothing is changed", "Apply without -replace first", "then rotate:\n\n  kubewright apply\n")
+			wantRefused(t, o, "Cluster must be repaired before a rotation", "cluster.prod/"+c.ca+": the following differs from what the last apply left", c.says, "Apply without -replace first", "then rotate:\n\n  kubewright apply\n")
 			o.rotate = nil
 			o.must(o.apply())
 			o.rotate = []topology.Rotation{rotationOf(t, c.ca)}

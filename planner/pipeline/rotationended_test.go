@@ -54,7 +54,7 @@ func (o *operator) whileEnding(t *testing.T, cas, step string, hours time.Durati
 func (o *operator) saidOfEnded() []string {
 	var out []string
 	for _, d := range o.said {
-		if d.Summary == "CA is replaced at once" || d.Summary == "CA certificate has expired" {
+		if d.Summary == "Expired CA is replaced" || d.Summary == "CA certificate has expired" {
 			out = append(out, map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning"}[d.Severity]+": "+d.Detail)
 		}
 	}
@@ -80,7 +80,7 @@ func TestOldCAEndsWhileRotating(t *testing.T) {
 		"all is of the new ones":         {all, `node.cp["cp1"]/certs@drop-old`, false, nil},
 		"all is of the new ones, asked":  {all, `node.cp["cp1"]/certs@drop-old`, true, nil},
 		"the front proxy's has ended": {"ca etcd-ca", `node.cp["cp1"]/certs@drop-old`, true, []string{
-			`warning: The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) was valid until`,
+			`warning: The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) expired on`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

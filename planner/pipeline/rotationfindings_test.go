@@ -59,43 +59,43 @@ func TestRotationFindings(t *testing.T) {
 			see(v, o.config.Nodes[1], pkiDir+"ca.crt", func(f *state.FileReport) {
 				f.Certificates = append(f.Certificates, state.CertificateInfo{KeyDigest: "other"})
 			})
-		}, finding{diag.Error, "File trusts several CAs", "main.hcl:12", `node.cp["cp2"]`, []string{
-			`node.cp["cp2"] (10.0.0.12) has 2 certificates in /etc/kubernetes/pki/ca.crt`, "Nothing is changed", "Leave only the CA with which the cluster signs",
+		}, finding{diag.Error, "CA file has several CAs", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`node.cp["cp2"] (10.0.0.12) has 2 certificates in /etc/kubernetes/pki/ca.crt`, "Keep only the CA with which the cluster signs in that file",
 		}}},
 		"no key": {"service-account", keyed(0), finding{diag.Error, "Service account key cannot be read", "main.hcl:12", `node.cp["cp2"]`, []string{
-			`cluster.prod/service-account: /etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12): no public key in the file. Nothing is changed`, "another control plane",
+			`cannot read /etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12): no public key in the file`, "another control plane",
 		}}},
-		"several keys": {"service-account", keyed(2), finding{diag.Error, "File has several keys", "main.hcl:12", `node.cp["cp2"]`, []string{
-			`/etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12) has 2 public keys`, "Nothing is changed", "Leave only the key with which tokens are signed",
+		"several keys": {"service-account", keyed(2), finding{diag.Error, "Service account key file has several keys", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`/etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12) has 2 public keys`, "Keep only the key with which tokens are signed in that file",
 		}}},
 		"keys of the operator's": {"service-account", func(o *operator, _ *topology.Fleet) {
 			o.config.Clusters[0].APIServer.Args = []config.Arg{{Name: "service-account-signing-key-file", Value: "/etc/mine/sa.key"}}
-		}, finding{diag.Error, "Service account keys are yours", "main.hcl:1", "cluster.prod", []string{
-			"cluster.prod/service-account: the configuration gives kube-apiserver's --service-account-signing-key-file a value of its own, so the keys are not those of /etc/kubernetes/pki/sa",
-			"give the new public key beside the old one",
+		}, finding{diag.Error, "Service account keys are managed outside kubewright", "main.hcl:1", "cluster.prod", []string{
+			"cluster.prod/service-account: the configuration sets kube-apiserver's --service-account-signing-key-file, so that the keys are not those of /etc/kubernetes/pki/sa",
+			"add the new public key beside the old one",
 		}}},
 		"another client CA": {"ca", argued(apiServer, "api_server", "client_ca_file", pkiDir+"clients.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
-			`cluster.prod/ca: the configuration gives kube-apiserver's --client-ca-file the value "/etc/kubernetes/pki/clients.crt" on node.cp["cp1"] (10.0.0.11), and while the CA is rotated it has to be "/etc/kubernetes/pki/ca.crt": `,
-			"else the component would be left behind with the old CA, or would not start, since a controller manager signs with no file of two CAs. Nothing is changed. ",
-			"Take the flag, or the patch that sets it, out of the configuration, apply that, and run the same command again. ",
-			"What its file trusts besides is not trusted meanwhile: put the flag back when the rotation is complete, with the new CA in that file.",
+			`cluster.prod/ca: the configuration sets kube-apiserver's --client-ca-file to "/etc/kubernetes/pki/clients.crt" on node.cp["cp1"] (10.0.0.11), but while the CA is rotated it must be "/etc/kubernetes/pki/ca.crt"`,
+			"otherwise the component would keep the old CA, or would not start, since a controller manager cannot sign with a file of two CAs.",
+			"Remove the flag, or the patch that sets it, from the configuration, apply that, and run the same command again. ",
+			"Other CAs in its file are not trusted meanwhile: restore the flag when the rotation is complete, with the new CA in that file.",
 		}}},
 		// It is the default, which would be a bundle by then.
 		"a fixed CA to sign with": {"ca", argued(controllerManager, "controller_manager", "cluster-signing-cert-file", pkiDir+"ca.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
-			`kube-controller-manager's --cluster-signing-cert-file the value "/etc/kubernetes/pki/ca.crt"`, `it has to be "/etc/kubernetes/pki/ca-old.crt"`,
+			`the configuration sets kube-controller-manager's --cluster-signing-cert-file to "/etc/kubernetes/pki/ca.crt"`, `it must be "/etc/kubernetes/pki/ca-old.crt"`,
 		}}},
 		"a CA to sign kubelets' with": {"ca", argued(controllerManager, "controller_manager", "cluster-signing-kubelet-client-cert-file", pkiDir+"ca.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
-			`kube-controller-manager's --cluster-signing-kubelet-client-cert-file the value "/etc/kubernetes/pki/ca.crt"`, "while the CA is rotated it has to be left out: ",
+			`the configuration sets kube-controller-manager's --cluster-signing-kubelet-client-cert-file to "/etc/kubernetes/pki/ca.crt"`, "while the CA is rotated it must not be set: ",
 		}}},
 		"another CA of one kubelet": {"ca", func(o *operator, _ *topology.Fleet) {
 			n := o.config.Nodes[1]
 			n.Kubelet.Config = state.FromGo(map[string]any{"authentication": map[string]any{"x509": map[string]any{"clientCAFile": "/etc/mine.crt"}}})
 			n.Origins = config.Origins{"kubelet.config.authentication.x509.clientCAFile": state.Source{File: "main.hcl", Line: 43}}
 		}, finding{diag.Error, "Flag names another file", "main.hcl:43", "cluster.prod", []string{
-			`gives the kubelet's authentication.x509.clientCAFile the value "/etc/mine.crt" on node.cp["cp2"] (10.0.0.12)`,
+			`the configuration sets the kubelet's authentication.x509.clientCAFile to "/etc/mine.crt" on node.cp["cp2"] (10.0.0.12)`,
 		}}},
 		"another CA of the front proxy": {"front-proxy-ca", argued(apiServer, "api_server", "requestheader-client-ca-file", "/etc/mine.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
-			"cluster.prod/front-proxy-ca: the configuration gives kube-apiserver's --requestheader-client-ca-file",
+			"cluster.prod/front-proxy-ca: the configuration sets kube-apiserver's --requestheader-client-ca-file",
 		}}},
 		"another CA of etcd, by a patch": {"etcd-ca", func(o *operator, _ *topology.Fleet) {
 			o.config.Clusters[0].Patches = []config.Patch{{
@@ -103,12 +103,12 @@ func TestRotationFindings(t *testing.T) {
 				Content: `[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--trusted-ca-file=/etc/mine.crt"}]`,
 			}}
 		}, finding{diag.Error, "Flag names another file", "main.hcl:44", "cluster.prod", []string{
-			`cluster.prod/etcd-ca: the configuration gives etcd's --trusted-ca-file the value "/etc/mine.crt"`, `it has to be "/etc/kubernetes/pki/etcd/ca.crt"`,
+			`cluster.prod/etcd-ca: the configuration sets etcd's --trusted-ca-file to "/etc/mine.crt"`, `it must be "/etc/kubernetes/pki/etcd/ca.crt"`,
 		}}},
 		"tokens that stay": {"service-account", func(_ *operator, v *topology.Fleet) {
 			v.ClusterReports["prod"].TokenSecrets = []state.TokenSecret{{Namespace: "ci", Name: "robot"}}
-		}, finding{diag.Warning, "Tokens are not renewed", "main.hcl:1", "cluster.prod", []string{
-			"hold tokens of the old key: ci/robot. They are believed until the old key is dropped, which waits for them.", "delete them, make those anew that are needed",
+		}, finding{diag.Warning, "Service account tokens in Secrets are not renewed", "main.hcl:1", "cluster.prod", []string{
+			"hold tokens of the old key: ci/robot. They are accepted until the old key is dropped, which waits for them.", "delete them, recreate those that are needed",
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestTokensEndWithTheirKey(t *testing.T) {
 	v := o.observe()
 	v.ClusterReports["prod"].TokenSecrets = []state.TokenSecret{{Namespace: "ci", Name: "robot"}}
 	_, diags := o.planOf(v, planner.Options{SkipPhases: []string{"token-renewal"}})
-	wantFindings(t, diags, finding{diag.Warning, "Tokens are not renewed", "main.hcl:1", "cluster.prod", []string{
-		"ci/robot. They are believed no more when this plan is done.",
+	wantFindings(t, diags, finding{diag.Warning, "Service account tokens in Secrets are not renewed", "main.hcl:1", "cluster.prod", []string{
+		"ci/robot. They are no longer accepted when this plan is done",
 	}})
 }
 
@@ -175,8 +175,8 @@ func TestRotationIsOver(t *testing.T) {
 			}
 			o.world.OnEffect = nil
 
-			wantFindings(t, planned(planner.Options{}), finding{diag.Warning, "Rotation is over", "main.hcl:1", "cluster.prod", []string{
-				"-replace=cluster.prod/" + name + ": a rotation is complete, and was cut short", "run the same command again when it is done",
+			wantFindings(t, planned(planner.Options{}), finding{diag.Warning, "Rotation is already complete", "main.hcl:1", "cluster.prod", []string{
+				"-replace=cluster.prod/" + name + ": an earlier rotation is complete, but was interrupted", "run the same command when that is done",
 			}})
 			for _, s := range o.result.Plan.Steps {
 				if s.ID.Waypoint != "rotated" {
@@ -220,7 +220,7 @@ func TestFrontProxyCAEndsAlone(t *testing.T) {
 		return v
 	}
 	told := finding{diag.Warning, "CA certificate has expired", "main.hcl:1", "cluster.prod", []string{
-		`The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) was valid until 2026-03-02 `, "API servers answer without it", "metrics.k8s.io", "kubewright apply -replace=cluster.prod/front-proxy-ca",
+		`The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) expired on 2026-03-02 `, "API servers answer without it", "metrics.k8s.io", "kubewright apply -replace=cluster.prod/front-proxy-ca",
 	}}
 	for name, c := range map[string]struct {
 		before func(*operator)
@@ -250,7 +250,7 @@ func TestFrontProxyCAEndsAlone(t *testing.T) {
 			[]finding{told},
 			func(p *planner.Plan) bool {
 				return len(p.Steps) == 3 && len(p.Withheld) == 1 && p.Withheld[0].Target == state.ClusterTarget("prod") &&
-					strings.Contains(p.Withheld[0].Remedy, "When it answers again, run kubewright apply once more: what is kept in the API is looked at then.")
+					strings.Contains(p.Withheld[0].Remedy, "When it answers again, run kubewright apply once more: objects in the API are observed then.")
 			},
 		},
 	} {

@@ -185,8 +185,8 @@ func (w *wanderer) step() bool {
 	w.upgrades(cl)
 	w.say(fmt.Sprintf("%s at %s; %s; replace %v, accept %v, forget %v", cl.KubernetesVersion, cl.ControlPlaneEndpoint, roles(w.config.Nodes), w.replace, w.accept, w.forget))
 	if _, err := w.plan(); err != nil {
-		const exchanges = "control planes are to come and to go in the same plan"
-		refusals := []string{"No control plane would stay", "Plan would lose quorum", "Endpoint moves alone", exchanges}
+		const exchanges = "control planes are added and removed in the same plan"
+		refusals := []string{"No control plane would remain", "Plan would lose quorum", "Endpoint migration cannot be combined with an upgrade", exchanges}
 		if !slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(err.Error(), r) }) {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		}

@@ -146,7 +146,7 @@ func TestUpgradeNotBegunInTheDark(t *testing.T) {
 			for _, f := range files {
 				o.must(sim.Edit(o.world, "10.0.0.11", "file /etc/kubernetes/manifests/"+f+".yaml delete"))
 			}
-			if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), `Bring it to answer first, with kubernetes_version = "1.35.8"`) {
+			if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), `Bring the API back first, with kubernetes_version = "1.35.8"`) {
 				t.Errorf("the upgrade is not refused: %v", err)
 			}
 			o.config.Clusters[0].KubernetesVersion = "1.35.8"

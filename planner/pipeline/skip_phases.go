@@ -24,7 +24,7 @@ func unskipped(v *topology.Fleet, changes []planner.Change) []planner.Change {
 			return false
 		case ch.Address.Target != c.Target:
 			n := c.Node(ch.Address.Target)
-			return n != nil && host.LeavesOut(n, ch.Address.Phase)
+			return n != nil && host.SkipsPhase(n, ch.Address.Phase)
 		case ch.Address.Phase != topology.AddonPhase || ch.Kind != state.KindObject:
 			return false
 		}

@@ -154,7 +154,7 @@ func TestKeylessRenewal(t *testing.T) {
 	o.world.Advance(340 * 24 * time.Hour)
 	r, diags := pipeline.Plan(o.observe(), planner.Plan{}, planner.Options{})
 	show(t, diags...)
-	if len(diags) != 1 || diags[0].Summary != "Supplied certificates end soon" || strings.Count(diags[0].Detail, "until") != 12 || !r.Plan.Empty() {
+	if len(diags) != 1 || diags[0].Summary != "Supplied certificates expire soon" || strings.Count(diags[0].Detail, "until") != 12 || !r.Plan.Empty() {
 		t.Fatalf("got %v and\n%s", diags, describe(r.Plan))
 	}
 	was := maps.Clone(h.files())
@@ -168,7 +168,7 @@ func TestKeylessRenewal(t *testing.T) {
 	o.must(err)
 	text := describe(p)
 	if len(p.Changes) != 2 || len(p.Steps) != 3 || // the third waits until the API server shows the new one
-		!slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Impact == "takes up the new certificates without a restart" }) || !strings.Contains(text, `not_after: "2027-03-02T09:00:00Z" -> "2028-03-02T09:00:00Z"`) {
+		!slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Impact == "loads the new certificates without a restart" }) || !strings.Contains(text, `not_after: "2027-03-02T09:00:00Z" -> "2028-03-02T09:00:00Z"`) {
 		t.Errorf("the plan is not the two files:\n%s", text)
 	}
 	o.must(o.carryOut())
@@ -207,26 +207,26 @@ func TestSuppliedChecks(t *testing.T) {
 		{"no PEM", put("cp1/pki/apiserver.crt", "x"), []string{"cp1/pki/apiserver: this is not PEM"}},
 		{"key of another", func() { h.files()["cp1/pki/apiserver.key"] = h.files()["cp1/pki/etcd/peer.key"] }, []string{"its key: this is not the key of the certificate"}},
 		{"name", of("cp1/scheduler.conf", func(c *x509.Certificate) { c.Subject.CommonName = "scheduler" }), []string{
-			`cp1/scheduler.conf: its common name is "scheduler", it has to be "system:kube-scheduler"`,
+			`cp1/scheduler.conf: its common name is "scheduler", it must be "system:kube-scheduler"`,
 		}},
-		{"organization", of("w1/kubelet.conf", func(c *x509.Certificate) { c.Subject.Organization = nil }), []string{`w1/kubelet.conf: it has no organization, and it has to have "system:nodes"`}},
+		{"organization", of("w1/kubelet.conf", func(c *x509.Certificate) { c.Subject.Organization = nil }), []string{`w1/kubelet.conf: it has no organization, and it must have "system:nodes"`}},
 		{"administrators", of("cp1/admin.conf", func(c *x509.Certificate) { c.Subject.Organization = []string{"system:masters"} }), nil},
 		{"names", of("cp1/pki/apiserver", func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = c.DNSNames[:1], c.IPAddresses[:1] }), []string{
-			"it does not speak for kubernetes.default.svc.cluster.local", "it does not speak for 10.0.0.11",
+			"it is not valid for kubernetes.default.svc.cluster.local", "it is not valid for 10.0.0.11",
 		}},
-		{"usage", of("cp1/pki/etcd/server", func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }), []string{"cp1/pki/etcd/server: it is not for client auth"}},
+		{"usage", of("cp1/pki/etcd/server", func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }), []string{"cp1/pki/etcd/server: it does not allow client auth"}},
 		{"another CA", func() { maps.Copy(h.files(), foreign.files()) }, []string{
 			`cp1/pki/apiserver: it is not signed by the CA "Example ca"`, `w1/kubelet.conf: it does not trust the CA "Example ca"`,
 		}},
 		{"expired", of("cp1/pki/front-proxy-client", func(c *x509.Certificate) { c.NotAfter = simulated.Add(-time.Minute) }), []string{
-			"cp1/pki/front-proxy-client: it was valid until 2026-03-02 08:59 UTC",
+			"cp1/pki/front-proxy-client: it expired on 2026-03-02 08:59 UTC",
 		}},
 		{"not yet", of("cp1/admin.conf", func(c *x509.Certificate) { c.NotBefore = simulated.Add(time.Hour) }), []string{"cp1/admin.conf: it is valid from 2026-03-02 10:00 UTC"}},
-		{"no kubeconfig", put("w1/kubelet.conf", "kind: Pod"), []string{"w1/kubelet.conf: it is no kubeconfig"}},
+		{"no kubeconfig", put("w1/kubelet.conf", "kind: Pod"), []string{"w1/kubelet.conf: it is not a kubeconfig"}},
 		{"no CA inside", put("w1/kubelet.conf", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"+
 			"clusters: [{name: k, cluster: {server: 'https://a:6443', certificate-authority-data: eA==}}]\n"+
 			"users: [{name: u, user: {client-certificate-data: eA==, client-key-data: eA==}}]"), []string{"w1/kubelet.conf: its certificate-authority-data holds no certificate"}},
-		{"paths", put("w1/kubelet.conf", "kind: Config\nusers: [{name: u, user: {client-key: /x}}]"), []string{"the certificates have to be inside"}},
+		{"paths", put("w1/kubelet.conf", "kind: Config\nusers: [{name: u, user: {client-key: /x}}]"), []string{"the certificates must be embedded"}},
 	} {
 		clear(h.files())
 		maps.Copy(h.files(), good)

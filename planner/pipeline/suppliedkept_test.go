@@ -32,7 +32,7 @@ func TestSuppliedOnce(t *testing.T) {
 		{name: "nothing", change: func() {}},
 		{
 			name: "another name", change: func() { api.CertSANs = []string{"other.example.com"} }, errors: true,
-			want:      "cp1/pki/apiserver: of the one on the host: it does not speak for other.example.com; a new one is to be CN=kube-apiserver, for server auth",
+			want:      "cp1/pki/apiserver: the one on the host: it is not valid for other.example.com; a new one must be CN=kube-apiserver, for server auth",
 			afterward: func() { api.CertSANs = nil },
 		},
 		{name: "half of it in the folder", change: func() { h.files()["cp1/pki/apiserver.key"] = state.NewSecret([]byte("x")) }, errors: true, want: "there is no cp1/pki/apiserver.crt", afterward: func() { clear(h.files()) }},

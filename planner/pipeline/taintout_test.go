@@ -22,12 +22,12 @@ func TestTaintThatEvicts(t *testing.T) {
 	}{
 		"one pod": {
 			func(o *operator) { o.config.Nodes[1].Taints = noExecute },
-			evicts("evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); no PodDisruptionBudget is asked"),
+			evicts("evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); PodDisruptionBudgets are not checked"),
 		},
 		"two pods, two taints": {func(o *operator) {
 			o.cart("host-10-0-0-21", "host-10-0-0-21")
 			o.config.Nodes[1].Taints = append([]state.Taint{{Key: "broken", Effect: "NoExecute"}}, noExecute...)
-		}, evicts("evicts 2 pods that do not tolerate the taints: shop/cart-1 (ReplicaSet), shop/cart-2 (ReplicaSet); no PodDisruptionBudget is asked")},
+		}, evicts("evicts 2 pods that do not tolerate the taints: shop/cart-1 (ReplicaSet), shop/cart-2 (ReplicaSet); PodDisruptionBudgets are not checked")},
 		"a pod that tolerates it": {func(o *operator) {
 			o.cart("host-10-0-0-21 tolerant", "host-10-0-0-22")
 			o.config.Nodes[1].Taints = noExecute
@@ -72,7 +72,7 @@ func TestTaintThatEvicts(t *testing.T) {
 // what the drain leaves there.
 func TestTaintBehindDrain(t *testing.T) {
 	t.Parallel()
-	const evicts = "evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); no PodDisruptionBudget is asked"
+	const evicts = "evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); PodDisruptionBudgets are not checked"
 	for name, c := range map[string]struct {
 		selector string
 		skipped  []string

@@ -27,7 +27,8 @@ func setAside(v *topology.Fleet, targets []planner.Selector) diag.Diagnostics {
 			continue
 		}
 		aside[label] = true
-		diags.Append(diag.Warningf("Cluster is left aside", "Cluster %q was not looked at in full (%s: %s). It is not among the targets, so nothing is planned for it, and its other hosts are left as they are.",
+		diags.Append(diag.Warningf("Cluster skipped: not fully observed", "Cluster %q was not fully observed (%s: %s). It is not among the targets, "+
+			"so nothing is planned for it, and its other hosts are left as they are.",
 			label, t, v.Unobserved[t].Reason).For(state.ClusterTarget(label)))
 	}
 	if len(aside) > 0 {

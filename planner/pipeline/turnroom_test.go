@@ -12,7 +12,7 @@ import (
 )
 
 // TestRoomToTurn: before a worker is emptied those of its pool count that are down by
-// now, or emptied for the upgrade. Of six workers w1 and w2 are one at a time, and two of
+// now, or drained for the upgrade. Of six workers w1 and w2 are one at a time, and two of
 // the pool that the others are.
 func TestRoomToTurn(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestRoomToTurn(t *testing.T) {
 		want        string
 	}{
 		{"nothing happened", "21", nil, "", ""},
-		{"one of the pool is down", "21", change{"22": down}, "", `max_unavailable = "1" lets 1 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w2. Bring`},
+		{"one of the pool is down", "21", change{"22": down}, "", `max_unavailable = "1" allows 1 of the workers to be unavailable at once, and there are already, not Ready or drained for the upgrade: w2. Bring`},
 		{"one of the pool is emptied", "21", change{"22": emptied}, "", "for the upgrade: w2. Bring"},
 		{"somebody has cordoned one", "21", change{"22": closed}, "", ""},
 		{"one of another pool is down", "21", change{"23": down}, "", ""},
@@ -49,9 +49,9 @@ func TestRoomToTurn(t *testing.T) {
 		{"it is down itself", "21", change{"21": down, "22": down}, "", ""},
 		{"it is emptied itself", "21", change{"21": emptied, "22": down}, "", ""},
 		{"one of two", "23", change{"24": down}, "", ""},
-		{"one is down, and one about to be emptied", "23", change{"24": down}, "25", "emptied for the upgrade: w4, w5. Bring"},
+		{"one is down, and one about to be emptied", "23", change{"24": down}, "25", "drained for the upgrade: w4, w5. Bring"},
 		{"it itself is about to be emptied", "23", change{"24": down}, "23", ""},
-		{"two of two", "23", change{"24": down, "25": emptied}, "", `max_unavailable = "50%" lets 2 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w4, w5. Bring`},
+		{"two of two", "23", change{"24": down, "25": emptied}, "", `max_unavailable = "50%" allows 2 of the workers to be unavailable at once, and there are already, not Ready or drained for the upgrade: w4, w5. Bring`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +81,7 @@ func TestRoomBesideThoseThatJoin(t *testing.T) {
 		join func(*operator)
 		want string
 	}{
-		"it is replaced": {func(o *operator) { o.replace = []state.Target{o.config.Nodes[2].Target} }, "emptied for the upgrade: w2. Bring"},
+		"it is replaced": {func(o *operator) { o.replace = []state.Target{o.config.Nodes[2].Target} }, "drained for the upgrade: w2. Bring"},
 		"it is new": {func(o *operator) {
 			o.edit("10.0.0.22", "reinstall", "install kubelet=1.36.3")
 			o.forgetNode(o.config.Nodes[2].Target)

@@ -122,11 +122,11 @@ func TestLastServingGoesLast(t *testing.T) {
 		edits [3]string
 		turns string
 	}{
-		"its scheduler is gone, the others are gone":   {[3]string{deletesScheduler, deletesAPI, deletesAPI}, "cp2 cp3 cp1"},
-		"its scheduler is gone, the others fail":       {[3]string{breaksAPI, deletesScheduler, breaksAPI}, "cp1 cp3 cp2"},
-		"its scheduler was edited, the others fail":    {[3]string{editsScheduler, breaksAPI, breaksAPI}, "cp2 cp3 cp1"},
-		"its kubeconfig is gone, one of them is gone":  {[3]string{"file /etc/kubernetes/admin.conf delete", deletesAPI, ""}, "cp2 cp3 cp1"},
-		"its scheduler is gone, one of them goes down": {[3]string{deletesScheduler, "", deletesEtcd}, "cp3 cp1 cp2"},
+		"its scheduler is gone, the others are gone":     {[3]string{deletesScheduler, deletesAPI, deletesAPI}, "cp2 cp3 cp1"},
+		"its scheduler is gone, the others fail":         {[3]string{breaksAPI, deletesScheduler, breaksAPI}, "cp1 cp3 cp2"},
+		"its scheduler was edited, the others fail":      {[3]string{editsScheduler, breaksAPI, breaksAPI}, "cp2 cp3 cp1"},
+		"its kubeconfig is missing, one of them is gone": {[3]string{"file /etc/kubernetes/admin.conf delete", deletesAPI, ""}, "cp2 cp3 cp1"},
+		"its scheduler is gone, one of them goes down":   {[3]string{deletesScheduler, "", deletesEtcd}, "cp3 cp1 cp2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

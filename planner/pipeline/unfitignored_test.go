@@ -23,10 +23,10 @@ func leaveToOthers(path ...string) config.Lifecycle {
 // matter, and neither is it to a kubelet that stays.
 func TestUpgradeOverIgnored(t *testing.T) {
 	t.Parallel()
-	const summary, gone = "Ignored value does not fit the version", "Take it out there by hand, or take that entry out of ignore_changes: then what the configuration says is put there."
+	const summary, gone = "Ignored value does not fit the version", "Remove it there by hand, or remove that entry from ignore_changes: the value of the configuration is then written there."
 	const manifests, flags, kubeletYAML = "/etc/kubernetes/manifests/", "/var/lib/kubelet/kubeadm-flags.env", "/var/lib/kubelet/config.yaml"
 	refused := func(says ...string) []finding {
-		return []finding{{diag.Error, summary, "main.hcl:7", "cluster.prod", append(says, "Nothing is changed on any host.", gone)}}
+		return []finding{{diag.Error, summary, "main.hcl:7", "cluster.prod", append(says, gone)}}
 	}
 	cluster := func(path ...string) func(o *operator) {
 		return func(o *operator) { o.config.Clusters[0].Lifecycle = leaveToOthers(path...) }
@@ -42,7 +42,7 @@ func TestUpgradeOverIgnored(t *testing.T) {
 			[]string{"file " + manifests + "kube-apiserver.yaml set-arg feature-gates=AnyVolumeDataSource=true"},
 			[]string{"file " + manifests + "kube-apiserver.yaml unset-arg feature-gates"},
 			refused(`kube-apiserver 1.37 has no feature gate "AnyVolumeDataSource", and would not start.`,
-				`That is in /etc/kubernetes/manifests/kube-apiserver.yaml of node.cp["cp1"], where ignore_changes keeps it (api_server.arg["feature-gates"]), and the version goes from 1.36.3 to 1.37.1.`),
+				`It is in /etc/kubernetes/manifests/kube-apiserver.yaml of node.cp["cp1"], where ignore_changes keeps it (api_server.arg["feature-gates"]), and the version changes from 1.36.3 to 1.37.1. Remove it there by hand`),
 		},
 		"a gate that goes on the way": {
 			"1.35.8", "1.37.1", cluster("scheduler", "arg", "feature-gates"),
@@ -60,13 +60,13 @@ func TestUpgradeOverIgnored(t *testing.T) {
 			"1.36.3", "1.37.1", cluster("kubelet", "config"),
 			[]string{"yaml " + kubeletYAML + " set featureGates.AnyVolumeDataSource=true"},
 			[]string{"yaml " + kubeletYAML + " unset featureGates"},
-			refused(`kubelet 1.37 has no feature gate "AnyVolumeDataSource"`, `That is in /var/lib/kubelet/config.yaml of node.cp["cp1"], where ignore_changes keeps it (kubelet.config)`),
+			refused(`kubelet 1.37 has no feature gate "AnyVolumeDataSource"`, `It is in /var/lib/kubelet/config.yaml of node.cp["cp1"], where ignore_changes keeps it (kubelet.config)`),
 		},
 		"a flag of a node's kubelet": {
 			"1.36.3", "1.37.1", func(o *operator) { o.config.Nodes[0].Lifecycle = leaveToOthers("kubelet", "arg", "boot-id-file") },
 			[]string{"file " + flags + ` content KUBELET_KUBEADM_ARGS="--boot-id-file=/etc/boot-id"`},
 			[]string{"file " + flags + ` content KUBELET_KUBEADM_ARGS=""`},
-			refused("kubelet 1.37 has no flag --boot-id-file", `That is in /var/lib/kubelet/kubeadm-flags.env of node.cp["cp1"], where ignore_changes keeps it (kubelet.arg["boot-id-file"])`),
+			refused("kubelet 1.37 has no flag --boot-id-file", `It is in /var/lib/kubelet/kubeadm-flags.env of node.cp["cp1"], where ignore_changes keeps it (kubelet.arg["boot-id-file"])`),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestUpgradeOverIgnoredEverywhere(t *testing.T) {
 	for _, want := range []string{
 		`kube-apiserver.yaml of node.cp["cp1"], node.cp["cp2"], node.cp["cp3"], where ignore_changes keeps it (api_server.arg["feature-gates"])`,
 		`/var/lib/kubelet/config.yaml of node.worker["w1"], node.worker["w2"], where ignore_changes keeps it (kubelet.config.featureGates)`,
-		`kube-proxy 1.37 has no feature gate`, "That is in the ConfigMap kube-proxy of cluster.prod, where ignore_changes keeps it (kube_proxy.config)",
+		`kube-proxy 1.37 has no feature gate`, "It is in the ConfigMap kube-proxy of cluster.prod, where ignore_changes keeps it (kube_proxy.config)",
 	} {
 		if !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return strings.Contains(d.Detail, want) }) {
 			t.Errorf("%q is not in\n%s", want, printedFindings(diags))

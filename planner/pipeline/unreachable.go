@@ -30,10 +30,10 @@ func unreachable(v *topology.Fleet) diag.Diagnostics {
 		}
 		d := couldNotLook(v, diag.Error, u)
 		if !hasToBeSeen(v, u.Target) {
-			d.Detail += fmt.Sprintf("\n\nTo go on without it: -%s. Then nothing is done to the host, and its node counts as neither healthy nor gone.", topology.AllowUnreachableFlag)
+			d.Detail += fmt.Sprintf("\n\nTo continue without it: -%s. The host is then not changed, and its node counts as neither healthy nor gone.", topology.AllowUnreachableFlag)
 		}
 		if v.Find(u.Target) == nil && !v.Destroy && !u.Answered {
-			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, its node is taken out of the cluster without it: %s, or a removed block with unreachable = true.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
+			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, remove its node from the cluster without it: %s, or a removed block with unreachable = true.", topology.AsFlags(u.Target, topology.ForgetUnreachableFlag))
 		}
 		diags = append(diags, d)
 	}
@@ -90,7 +90,7 @@ func couldNotLook(v *topology.Fleet, severity diag.Severity, u state.Unobserved)
 	} else if v.RecordedNode(u.Target) {
 		where = " (" + v.Recorded.Nodes[u.Target].Address + ")" + where
 	}
-	d.Detail = u.Target.String() + where + ": " + u.Reason + ". Nothing is changed on any host."
+	d.Detail = u.Target.String() + where + ": " + u.Reason + "."
 	if u.Remedy != "" {
 		d.Detail += "\n\nTo do: " + u.Remedy + "."
 	}

@@ -42,7 +42,7 @@ func TestUntrustedLeaver(t *testing.T) {
 			r, diags := o.planOf(v, c.options)
 			want := finding{c.want, "Host belongs to another state", "", w.Target.String(), []string{w.Address}}
 			if c.want == diag.Error {
-				want.says = append(want.says, "is to leave cluster", "in the state with lineage another", "kubewright state rm", "To go on without this host")
+				want.says = append(want.says, "is being removed from cluster", "in the state with lineage another", "kubewright state rm", "To continue without this host")
 			}
 			wantFindings(t, diags, want)
 			if c.want == diag.Warning && (r.Plan == nil || stepOf(r.Plan, w.Target.Key+"/reset") != nil) {
@@ -85,12 +85,12 @@ func TestOlderState(t *testing.T) {
 		want   finding
 	}{
 		"refused":  {func(*topology.Fleet) {}, finding{diag.Error, "State is older than its hosts", "", "", []string{"kubewright state recover", "-allow-older-state"}}},
-		"accepted": {func(v *topology.Fleet) { v.AllowOlderState = true }, finding{diag.Warning, "State is older than its hosts", "", "", []string{"shows as changed outside"}}},
+		"accepted": {func(v *topology.Fleet) { v.AllowOlderState = true }, finding{diag.Warning, "State is older than its hosts", "", "", []string{"as changed outside"}}},
 		"cut short": {
 			func(v *topology.Fleet) {
 				v.ClusterReports["prod"].Lease = &state.RunLease{Lineage: v.Recorded.Lineage, Token: last + 1}
 			},
-			finding{diag.Warning, "Last run was cut short", "", "", []string{"still has the lease"}},
+			finding{diag.Warning, "Last run was interrupted", "", "", []string{"still has the lease"}},
 		},
 		"another state's lease": {
 			func(v *topology.Fleet) {
@@ -120,8 +120,8 @@ func TestOlderState(t *testing.T) {
 		mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Token = last + 3 })
 		_, diags := o.planOf(v, planner.Options{})
 		wantFindings(t, diags,
-			finding{diag.Warning, "Run token does not count", "", "", []string{"w1", "9223372036854775807"}},
-			finding{diag.Warning, "Worker has seen a later run", "", "", []string{"w2"}})
+			finding{diag.Warning, "Run token is invalid", "", "", []string{"w1", "9223372036854775807"}},
+			finding{diag.Warning, "Only workers report a later run", "", "", []string{"w2"}})
 		if got := ownership.NextRun(v); got != last+4 || ownership.VoidRuns(v)[o.config.Nodes[1].Target] != math.MaxInt64 || len(ownership.VoidRuns(v)) != 1 {
 			t.Errorf("the next run is %d, want %d; void are %v", got, last+4, ownership.VoidRuns(v))
 		}
@@ -139,9 +139,9 @@ func TestRunTokenOfState(t *testing.T) {
 	recorded.RunToken = math.MaxInt64
 	v.Recorded = &recorded
 	_, diags := o.planOf(v, planner.Options{})
-	wantFindings(t, diags, finding{diag.Warning, "Run token does not count", "", "", []string{
+	wantFindings(t, diags, finding{diag.Warning, "Run token is invalid", "", "", []string{
 		"The state has the run token 9223372036854775807, a number that no run can have reached: it came from a host. ",
-		fmt.Sprintf("The next run is number %d, and the state takes it over.", last+1),
+		fmt.Sprintf("The next run is number %d, which the state records.", last+1),
 	}})
 	if got := ownership.NextRun(v); got != last+1 {
 		t.Errorf("the next run is %d, want %d", got, last+1)
@@ -155,12 +155,12 @@ func TestUnreadableMark(t *testing.T) {
 	v := o.observe()
 	mark(v, o.config.Nodes[1], func(m *state.Marks) { m.Unreadable = "cannot read /var/lib/kubewright/marks.json" })
 	_, diags := o.planOf(v, planner.Options{})
-	if len(diags) != 1 || diags[0].Summary != "Host's mark cannot be read" {
+	if len(diags) != 1 || diags[0].Summary != "Host mark cannot be read" {
 		t.Fatalf("got\n%s", printedFindings(diags))
 	}
 	for _, part := range []string{
-		"cannot read /var/lib/kubewright/marks.json. kubewright knows by this file whose the host is and which run was the last there. Nothing is changed on any host.",
-		"put the file back from a backup, or delete it", "-replace=",
+		"cannot read /var/lib/kubewright/marks.json. This file identifies the owner of the host and the last run there.",
+		"restore the file from a backup, or delete it", "-replace=",
 	} {
 		if !strings.Contains(diags[0].Detail, part) {
 			t.Errorf("%q is not in\n%s", part, diags[0].Detail)
@@ -180,7 +180,7 @@ func TestForeignWorkerAndEtcd(t *testing.T) {
 	if diags.HasErrors() || r.Plan == nil || r.Plan.Empty() {
 		t.Errorf("nothing is planned:\n%s", printedFindings(diags))
 	}
-	if (finding{diag.Warning, "Host belongs to another state", "main.hcl:14", o.config.Nodes[3].Target.String(), []string{"which changes control planes alone"}}).in(diags) == nil {
+	if (finding{diag.Warning, "Host belongs to another state", "main.hcl:14", o.config.Nodes[3].Target.String(), []string{"which changes control planes only"}}).in(diags) == nil {
 		t.Errorf("there is no warning:\n%s", printedFindings(diags))
 	}
 }

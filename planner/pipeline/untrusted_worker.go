@@ -6,8 +6,8 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -21,7 +21,7 @@ func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 	find := func() diag.Diagnostics {
 		others := slices.Concat(replace(v), ownership.RefuseForgetLiving(v))
 		refuse(v, others)
-		pki.Resolve(v)
+		resolve.Fleet(v)
 		found := slices.Concat(others, Situate(v), preflight.Duplicates(v))
 		v.ClusterReports, v.Reports, v.Original, v.Replacements, v.Refused = v.Original, v.OriginalReports, nil, nil, nil
 		return found
@@ -37,12 +37,12 @@ func leaveOut(v *topology.Fleet, o planner.Options) diag.Diagnostics {
 // LeaveOutWorkers is leaveOut for what changes control planes alone.
 func LeaveOutWorkers(v *topology.Fleet) diag.Diagnostics {
 	find := func() diag.Diagnostics {
-		pki.Resolve(v)
+		resolve.Fleet(v)
 		return Situate(v)
 	}
 	return ownership.LeaveOutOf(v, find, func(t state.Target) string {
 		if ownership.IsWorker(v, t) {
-			return ", which changes control planes alone"
+			return ", which changes control planes only"
 		}
 		return ""
 	})

@@ -119,8 +119,8 @@ func TestUpgradeImagesOnTheWay(t *testing.T) {
 	}
 	archive("1.36.3")
 	missing := finding{diag.Error, "Host is not ready for Kubernetes", "main.hcl:11", "", []string{
-		`node.cp["cp1"] (10.0.0.11), node.cp["cp2"] (10.0.0.12), node.cp["cp3"] (10.0.0.13): control planes are upgraded by way of 1.35.8, images of which`,
-		"image_pull_policy is Never: registry.k8s.io/kube-apiserver:v1.35.8, registry.k8s.io/kube-controller-manager:v1.35.8, registry.k8s.io/kube-scheduler:v1.35.8, registry.k8s.io/etcd:3.6.6-0. Nothing",
+		`node.cp["cp1"] (10.0.0.11), node.cp["cp2"] (10.0.0.12), node.cp["cp3"] (10.0.0.13): the upgrade of control planes passes through 1.35.8, of which`,
+		"and image_pull_policy is Never: registry.k8s.io/kube-apiserver:v1.35.8, registry.k8s.io/kube-controller-manager:v1.35.8, registry.k8s.io/kube-scheduler:v1.35.8, registry.k8s.io/etcd:3.6.6-0",
 		"put an archive of them into images/", "let them be pulled", `ignore_preflight_errors = ["ImagePull"]`,
 	}}
 	wantFindings(t, o.diagnose(), missing.saying("or upgrade first to a patch release of 1.35 whose images are there."))
@@ -130,7 +130,7 @@ func TestUpgradeImagesOnTheWay(t *testing.T) {
 		}
 	}
 	cl.KubernetesVersion = "1.36.3"
-	missing.says[1] = "image_pull_policy is Never: registry.k8s.io/kube-apiserver:v1.35.8, registry.k8s.io/kube-controller-manager:v1.35.8, registry.k8s.io/kube-scheduler:v1.35.8. Nothing"
+	missing.says[1] = "and image_pull_policy is Never: registry.k8s.io/kube-apiserver:v1.35.8, registry.k8s.io/kube-controller-manager:v1.35.8, registry.k8s.io/kube-scheduler:v1.35.8"
 	wantFindings(t, o.diagnose(), missing.saying("or upgrade first to 1.35.7, whose images are there."))
 	archive("1.35.8")
 	o.world.Watch = true
@@ -146,7 +146,7 @@ func TestUpgradeRefused(t *testing.T) {
 		version string
 		want    string
 	}{
-		{1, "1.34.9", "cannot go back"},
+		{1, "1.34.9", "cannot be downgraded"},
 		{2, "1.36.3", "allow_downtime = true"},
 	} {
 		o := running(t, c.planes, 0, "1.35.8")
@@ -315,22 +315,22 @@ func TestUpgradeOverGates(t *testing.T) {
 		_, err := o.planShown()
 		return err
 	}
-	if err := gate("1.36.3", "AtomicFIFO=true"); err == nil || !strings.Contains(err.Error(), "1.35") || !strings.Contains(err.Error(), "goes through 1.35.8") {
+	if err := gate("1.36.3", "AtomicFIFO=true"); err == nil || !strings.Contains(err.Error(), "1.35") || !strings.Contains(err.Error(), "passes through 1.35.8") {
 		t.Errorf("a gate of 1.36: %v, want that 1.35 does not know it", err)
 	}
 	places(o.config)
-	wantFindings(t, o.diagnose(), finding{diag.Error, "Configuration does not fit a version on the way", "main.hcl:1", "cluster.prod", []string{
-		"AtomicFIFO", "1.34.9 → 1.35.8 → 1.36.3 goes through 1.35.8, which cannot run with this", "Nothing is changed on any host. Take it out, upgrade, and put it in again.",
-	}}, finding{diag.Warning, "Kubelet stays behind", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Configuration does not fit an intermediate version", "main.hcl:1", "cluster.prod", []string{
+		"AtomicFIFO", "1.34.9 → 1.35.8 → 1.36.3 passes through 1.35.8, which cannot run with this", "Remove it, upgrade, and add it back.",
+	}}, finding{diag.Warning, "Kubelet is not upgraded", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
 	if err := gate("1.35.8", "APIServerTracing=true"); err != nil {
 		t.Error(err)
 	}
 	cl.KubernetesVersion, cl.APIServer.Args = "1.36.3", nil
 	cl.Patches = []config.Patch{{Target: "etcd", Type: "json", Source: state.Source{File: "main.hcl", Line: 7}, Content: `[
 		{"op": "test", "path": "/spec/containers/0/image", "value": "registry.k8s.io/etcd:3.6.8-0"}, {"op": "add", "path": "/metadata/labels/a", "value": "b"}]`}}
-	wantFindings(t, o.diagnose(), finding{diag.Error, "Configuration does not fit a version on the way", "main.hcl:7", "cluster.prod", []string{
-		`For node.cp["cp1"]: cannot apply the json patch of etcd (main.hcl:7)`, "1.34.9 → 1.35.8 → 1.36.3 goes through 1.35.8",
-	}}, finding{diag.Warning, "Kubelet stays behind", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Configuration does not fit an intermediate version", "main.hcl:7", "cluster.prod", []string{
+		`For node.cp["cp1"]: cannot apply the json patch of etcd (main.hcl:7)`, "1.34.9 → 1.35.8 → 1.36.3 passes through 1.35.8, which cannot run with this",
+	}}, finding{diag.Warning, "Kubelet is not upgraded", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
 }
 
 // TestUpgradeOverKubeletFields: what only kubelets of the wanted version know, and only
@@ -457,12 +457,12 @@ func TestUpgradeRenews(t *testing.T) {
 				if want := map[bool]int{true: 31}[later > 0]; len(p.Upgrades) != 1 || due != want {
 					t.Errorf("after %s the plan upgrades %q and renews %d, want %d:\n%s", later, p.Upgrades, due, want, describe(p))
 				}
-				before := o.world.Deeds()
+				before := o.world.Changes()
 				o.must(o.carryOut())
 				o.wantNothing()
 				o.wantHeld()
 				started[i] = map[string]int{}
-				for deed, times := range o.world.Deeds() {
+				for deed, times := range o.world.Changes() {
 					if strings.HasPrefix(deed, "start ") {
 						started[i][deed] = times - before[deed]
 					}

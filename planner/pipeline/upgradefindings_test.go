@@ -38,7 +38,7 @@ func kubeletRuns(version string) func(*operator, *topology.Fleet) {
 // upgradings are upgrades with something to say of them.
 func upgradings() map[string]upgrading {
 	line := kubernetesVersion.String()
-	misfit := finding{diag.Error, "Kubelet does not fit", line, "cluster.prod", []string{`Cluster "prod", node host-10-0-0-21: kubelet `, "Nothing is changed on any host"}}
+	misfit := finding{diag.Error, "Kubelet version does not fit", line, "cluster.prod", []string{`Cluster "prod", node host-10-0-0-21: kubelet `}}
 	exchanged := func(o *operator) {
 		other := *o.config.Nodes[0]
 		other.Target.Key, other.Address = "cp9", "10.0.0.19"
@@ -48,7 +48,7 @@ func upgradings() map[string]upgrading {
 	}
 	return map[string]upgrading{
 		"back": {"1.34.9", nil, nil, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
-			`Cluster "prod": an API server runs 1.35.8 already, and Kubernetes cannot go back`, `Set kubernetes_version = "1.35.8"`, "Nothing is changed on any host",
+			`Cluster "prod": an API server already runs 1.35.8, and Kubernetes cannot be downgraded`, `Set kubernetes_version = "1.35.8"`,
 		}}}},
 		"from what is not known": {"1.35.8", nil, func(o *operator, v *topology.Fleet) {
 			for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
@@ -59,18 +59,18 @@ func upgradings() map[string]upgrading {
 				}
 			}
 		}, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
-			"from 1.31.9 to 1.35.8 the control planes go through 1.32 and 1.33, and no release of that is known here", "Bring them to 1.33 first with the tool that made the cluster, and plan again", "Nothing is changed on any host",
+			"from 1.31.9 to 1.35.8 the control planes pass through 1.32 and 1.33, and this kubewright supports no such release", "Bring them to 1.33 first with the tool that created the cluster, and plan again",
 		}}}},
 		"in the dark": {"1.36.3", nil, func(_ *operator, v *topology.Fleet) {
 			delete(v.ClusterReports, "prod")
 			v.ClusterErrors["prod"] = "connection refused"
 		}, []finding{
 			{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
-				`Cluster "prod": the API did not answer: connection refused, so that it is not known which versions its kubelets run.`, `with kubernetes_version = "1.35.8". Nothing is changed on any host.`,
+				`Cluster "prod": the API did not answer: connection refused, so that the versions of its kubelets are unknown.`, `with kubernetes_version = "1.35.8".`,
 			}},
 		}},
 		"while members come and go": {"1.36.3", exchanged, nil, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
-			"control planes are to come and to go in the same plan (cp9 joins, cp3 leaves)", `the nodes first, with kubernetes_version = "1.35.8", or the upgrade first`,
+			"control planes are added and removed in the same plan (cp9 joins, cp3 leaves)", `the nodes first, with kubernetes_version = "1.35.8", or the upgrade first`,
 		}}}},
 		"while members come and go and it has begun": {"1.36.3", exchanged, func(o *operator, v *topology.Fleet) {
 			for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -79,13 +79,13 @@ func upgradings() map[string]upgrading {
 				})
 			}
 		}, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
-			"Do one after the other: the upgrade first, which has begun, with the control planes as they were. Nothing is changed on any host.",
+			"Do one after the other: the upgrade first, which has begun, with the previous control planes",
 		}}}},
-		"an old kubelet runs": {"1.36.3", nil, kubeletRuns("1.32.9"), []finding{misfit.saying("kubelet 1.32.9 does not go with", "Stop at 1.35.8 first: with that as kubernetes_version", "Then go on to 1.36.3.")}},
-		"too far at once":     {"1.37.1", nil, kubeletRuns("1.33.9"), []finding{misfit.saying("kubelet 1.33.9 does not go with", "Stop at a release of 1.36 first")}},
-		"a new kubelet runs":  {"1.36.3", nil, kubeletRuns("1.36.3"), []finding{misfit.saying("kubelet 1.36.3 does not go with", "Install the kubelet 1.35.8 there and restart it")}},
+		"an old kubelet runs": {"1.36.3", nil, kubeletRuns("1.32.9"), []finding{misfit.saying("kubelet 1.32.9 does not", "Stop at 1.35.8 first: set it as kubernetes_version", "Then continue to 1.36.3.")}},
+		"too far at once":     {"1.37.1", nil, kubeletRuns("1.33.9"), []finding{misfit.saying("kubelet 1.33.9 does not", "Stop at a release of 1.36 first")}},
+		"a new kubelet runs":  {"1.36.3", nil, kubeletRuns("1.36.3"), []finding{misfit.saying("kubelet 1.36.3 does not", "Install the kubelet 1.35.8 there and restart it")}},
 		"a newer one is installed": {"1.36.3", func(o *operator) { o.edit("10.0.0.21", "install kubelet=1.37.1") }, nil, []finding{
-			{diag.Error, "Kubelet does not fit", line, "cluster.prod", []string{`node.worker["w1"], as installed on the host: kubelet 1.37.1 does not go with`, "Install the kubelet 1.36.3 there."}},
+			{diag.Error, "Kubelet version does not fit", line, "cluster.prod", []string{`node.worker["w1"], as installed on the host: kubelet 1.37.1 does not fit API server 1.36.3`, "Install the kubelet 1.36.3 there."}},
 		}},
 		"APIs that go": {"1.36.3", nil, func(_ *operator, v *topology.Fleet) {
 			v.ClusterReports["prod"].Deprecated = []state.DeprecatedAPI{
@@ -95,11 +95,11 @@ func upgradings() map[string]upgrading {
 			v.ClusterReports["prod"].DeprecatedUnread = []string{`node.cp["cp2"]: connection refused`}
 		}, []finding{
 			{diag.Warning, "Removed APIs are in use", line, "cluster.prod", []string{
-				`Since the API servers of cluster "prod" were started, they were asked for APIs that Kubernetes 1.36 does not serve. Such requests fail from then on`, "gone", "written by old-operator (gone-1)", "deprecated API migration guide",
+				`Since the API servers of cluster "prod" started, clients have requested APIs that Kubernetes 1.36 does not serve. Such requests fail after the upgrade`, "gone", "written by old-operator (gone-1)", "deprecated API migration guide",
 			}},
 			{diag.Warning, "Deprecated APIs are in use", line, "cluster.prod", []string{"APIs that a later release will not serve", "later", "removed in 1.40"}},
-			{diag.Warning, "Deprecated APIs are not known", line, "cluster.prod", []string{
-				`Not every API server of cluster "prod" told which deprecated APIs it was asked for`, `node.cp["cp2"]: connection refused`, "plan again when it answers",
+			{diag.Warning, "Use of deprecated APIs is not fully known", line, "cluster.prod", []string{
+				`Not every API server of cluster "prod" reported which deprecated APIs clients have requested`, `node.cp["cp2"]: connection refused`, "plan again when it answers",
 			}},
 		}},
 	}
@@ -127,7 +127,7 @@ func TestUpgradeFindings(t *testing.T) {
 				c.seen(o, v)
 			}
 			_, diags := o.planOf(v, planner.Options{})
-			wantFindings(t, slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Kubelet stays behind" }), c.want...)
+			wantFindings(t, slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Kubelet is not upgraded" }), c.want...)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -122,14 +123,14 @@ func TestUpgradeOfAPart(t *testing.T) {
 // upgradeWalk is a cluster on which the steps of a plan are done one by one.
 type upgradeWalk struct {
 	t       *testing.T
-	v       planner.Versions
+	v       skew.Versions
 	workers map[state.Target]bool
 	down    map[state.Target]bool
 	most    int
 	// to is the version that the control planes get, joins has the kubelets of nodes that
 	// join again.
-	to    planner.Release
-	joins map[state.Target]planner.Release
+	to    skew.Release
+	joins map[state.Target]skew.Release
 	// running are the steps under way, of which any may end next.
 	running []*planner.Step
 	done    map[state.Address]bool
@@ -139,18 +140,18 @@ func newUpgradeWalk(t *testing.T, o *operator, from string) *upgradeWalk {
 	t.Helper()
 	w := &upgradeWalk{
 		t: t, workers: map[state.Target]bool{}, down: map[state.Target]bool{}, done: map[state.Address]bool{},
-		joins: map[state.Target]planner.Release{},
-		v: planner.Versions{
-			APIServers: map[string]planner.Release{}, ControllerManagers: map[string]planner.Release{},
-			Schedulers: map[string]planner.Release{}, Kubelets: map[string]planner.Release{},
+		joins: map[state.Target]skew.Release{},
+		v: skew.Versions{
+			APIServers: map[string]skew.Release{}, ControllerManagers: map[string]skew.Release{},
+			Schedulers: map[string]skew.Release{}, Kubelets: map[string]skew.Release{},
 		},
 	}
-	r, _ := planner.ParseRelease(from)
-	w.to, _ = planner.ParseRelease(o.config.Clusters[0].KubernetesVersion)
+	r, _ := skew.ParseRelease(from)
+	w.to, _ = skew.ParseRelease(o.config.Clusters[0].KubernetesVersion)
 	for _, n := range o.config.Nodes {
 		name := n.Target.String()
 		if w.v.Kubelets[name] = r; slices.Contains(o.replace, n.Target) {
-			w.joins[n.Target], _ = planner.ParseRelease(o.view.Reports[n.Target].Facts.KubeletVersion)
+			w.joins[n.Target], _ = skew.ParseRelease(o.view.Reports[n.Target].Facts.KubeletVersion)
 		}
 		if w.workers[n.Target] = n.Role == config.Worker; !w.workers[n.Target] {
 			w.v.APIServers[name], w.v.ControllerManagers[name], w.v.Schedulers[name] = r, r, r
@@ -217,8 +218,8 @@ func (w *upgradeWalk) start(s *planner.Step) {
 		switch op := op.(type) {
 		case planner.WriteFile:
 			if m := imageOf.FindStringSubmatch(op.Content.Inline); m != nil {
-				r, _ := planner.ParseRelease(m[2])
-				map[string]map[string]planner.Release{
+				r, _ := skew.ParseRelease(m[2])
+				map[string]map[string]skew.Release{
 					"kube-apiserver": w.v.APIServers, "kube-controller-manager": w.v.ControllerManagers, "kube-scheduler": w.v.Schedulers,
 				}[m[1]][name] = r
 			}
@@ -228,11 +229,11 @@ func (w *upgradeWalk) start(s *planner.Step) {
 		case planner.Cordon:
 			w.down[s.Target] = !op.Undo
 		case planner.Wait:
-			if r, ok := planner.ParseRelease(op.Version); ok {
+			if r, ok := skew.ParseRelease(op.Version); ok {
 				w.v.Kubelets[name] = r
 			}
 		}
-		if broken := w.v.Skew(); len(broken) > 0 {
+		if broken := w.v.Violations(); len(broken) > 0 {
 			w.t.Fatalf("in %s: %v", s.ID, broken)
 		}
 		w.count()
@@ -252,7 +253,7 @@ func (w *upgradeWalk) start(s *planner.Step) {
 		}
 		w.count()
 	}
-	if broken := w.v.Skew(); len(broken) > 0 {
+	if broken := w.v.Violations(); len(broken) > 0 {
 		w.t.Fatalf("in %s: %v", s.ID, broken)
 	}
 }

@@ -33,15 +33,15 @@ func serves(v *topology.Fleet, node, version string) {
 // block back, or has left.
 func TestLeftBehind(t *testing.T) {
 	t.Parallel()
-	refused := finding{diag.Error, "Control plane would stay behind", kubernetesVersion.String(), "cluster.prod", []string{"Nothing is changed on any host", "Give each its block back", "kubeadm reset on its host, then kubectl delete node"}}
+	refused := finding{diag.Error, "Unmanaged control plane would stay behind", kubernetesVersion.String(), "cluster.prod", []string{"Restore the block of each", "kubeadm reset on its host, then kubectl delete node"}}
 	const server, member = "kube-apiserver 1.34.9 of node host-10-0-0-13", "etcd 3.6.5 of member host-10-0-0-13 at https://10.0.0.13:2380"
 	for name, c := range map[string]struct {
 		from, to string
 		seen     func(*topology.Fleet)
 		want     []finding
 	}{
-		"over three minor versions": {"1.34.9", "1.37.1", nil, []finding{refused.saying("while 1.37.1 comes", server, member)}},
-		"to the next one":           {"1.34.9", "1.35.8", nil, []finding{refused.saying("while 1.35.8 comes", server)}},
+		"over three minor versions": {"1.34.9", "1.37.1", nil, []finding{refused.saying("which would stay behind while the others are upgraded to ", server, member)}},
+		"to the next one":           {"1.34.9", "1.35.8", nil, []finding{refused.saying("which would stay behind while the others are upgraded to ", server)}},
 		"in its minor version":      {"1.36.1", "1.36.3", nil, nil},
 		"its member alone": {"1.34.9", "1.37.1", func(v *topology.Fleet) {
 			delete(v.ClusterReports["prod"].StaticPods, "kube-apiserver-host-10-0-0-13")
@@ -81,7 +81,7 @@ func TestKubeletsAheadOfLeftBehind(t *testing.T) {
 	v := o.observe()
 	serves(v, "host-10-0-0-13", "1.35.8")
 	_, diags := o.planOf(v, planner.Options{})
-	wantSaid(t, diags, finding{diag.Error, "Control plane would stay behind", "", "cluster.prod", []string{"while 1.36.3 comes:\n\n  kube-apiserver 1.35.8 of node host-10-0-0-13\n\n"}})
+	wantSaid(t, diags, finding{diag.Error, "Unmanaged control plane would stay behind", "", "cluster.prod", []string{"1.36.3:\n\n  kube-apiserver 1.35.8 of node host-10-0-0-13"}})
 }
 
 // TestBlockGivenBack: with its block it is upgraded as the others are.

@@ -34,7 +34,7 @@ func TestWantedAgain(t *testing.T) {
 				crashOnce(o, n, done)
 				o.config.Nodes = all
 				p, err := o.plan()
-				if err != nil && strings.Contains(err.Error(), "Etcd does not count this member") {
+				if err != nil && strings.Contains(err.Error(), "Etcd does not list this member") {
 					o.replace = []state.Target{all[gone].Target}
 					p, err = o.plan()
 				}

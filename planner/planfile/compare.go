@@ -29,7 +29,7 @@ const (
 	// Appeared: it would be changed now, and was not to be then.
 	Appeared = "would be changed now as well"
 	// Settled: it was to be changed, and is by now as it was to become.
-	Settled = "is by now as it was to become"
+	Settled = "is already as planned"
 	// Moved: it has another value than then.
 	Moved = "has changed"
 	// Otherwise: something else would be done to it.

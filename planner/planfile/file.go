@@ -52,7 +52,7 @@ type envelope struct {
 // The kinds of errors of Read.
 var (
 	// ErrNoPlan: the file is something else.
-	ErrNoPlan = errors.New("this is no saved plan")
+	ErrNoPlan = errors.New("this is not a saved plan")
 	// ErrDamaged: it was a saved plan, and was cut off or changed.
 	ErrDamaged = errors.New("the saved plan was cut off or changed since it was written")
 	// ErrNewer: a later version of the tool wrote it.

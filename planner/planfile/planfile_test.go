@@ -293,7 +293,7 @@ func TestCompare(t *testing.T) {
 		}, []string{kubeletFile + "#x has changed", kubeletFile + "#maxPods has changed"}},
 		{"an exception from a policy", nil, func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} }, nil},
 		{"another goal", nil, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
-		{"done by somebody else", nil, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is by now as it was to become"}},
+		{"done by somebody else", nil, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is already as planned"}},
 		{"another action", nil, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
 		{"another operation", nil, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
 		{"another impact", nil, func(p *planner.Plan) { p.Steps[1].Impact = "2 pods to evict" }, []string{`node.w["w1"]/kubelet-start#impact has changed`}},
@@ -336,7 +336,7 @@ func TestCompare(t *testing.T) {
 		{"begun elsewhere, and more to be read anew", planesOnly, func(p *planner.Plan) {
 			p.Changes[1].Attributes = append(p.Changes[1].Attributes, planner.AttributeChange{Path: planner.StaleFiles, Before: state.Strings("/x")})
 		}, nil},
-		{"begun elsewhere, and done by somebody else", planesOnly, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is by now as it was to become"}},
+		{"begun elsewhere, and done by somebody else", planesOnly, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is already as planned"}},
 		{"begun elsewhere, and not seen", planesOnly, func(p *planner.Plan) {
 			p.Changes, p.Steps = p.Changes[:1], p.Steps[:1]
 			p.Withheld = []state.Unobserved{{Target: state.NodeKeyTarget("w", "w1")}}

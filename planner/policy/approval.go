@@ -34,7 +34,7 @@ func ParseApprovals(text string) ([]Approval, error) {
 		digest, name, _ := strings.Cut(line, " ")
 		name = strings.Join(strings.Fields(name), " ")
 		if len(digest) < shortest || strings.Trim(strings.ToLower(digest), "0123456789abcdef") != "" || name == "" {
-			return nil, fmt.Errorf("line %d is no approval: it has to be DIGEST NAME, with at least %d characters of the digest that plan prints", number, shortest)
+			return nil, fmt.Errorf("line %d is not an approval: it must be DIGEST NAME, with at least %d characters of the digest that plan prints", number, shortest)
 		}
 		out = append(out, Approval{Digest: strings.ToLower(digest), Name: name})
 	}
@@ -63,7 +63,7 @@ func (in Input) approval(p config.Policy) []planner.PolicyFinding {
 	if len(names) > 0 {
 		finding.Message += " (" + listed(names) + ")"
 	}
-	finding.Message += fmt.Sprintf(": who approves adds the line \"%s NAME\" to %s", short, a.File)
+	finding.Message += fmt.Sprintf(": to approve, add the line \"%s NAME\" to %s", short, a.File)
 	return []planner.PolicyFinding{finding}
 }
 

@@ -111,7 +111,7 @@ func (in Input) destroys(p config.Policy) []planner.PolicyFinding {
 	}
 	return []planner.PolicyFinding{{
 		Rule: MaxDestroys, Source: p.Source,
-		Message: fmt.Sprintf("%d would be destroyed or replaced (%s), and one plan may do that to %d", len(leaving), listed(leaving), p.MaxDestroys),
+		Message: fmt.Sprintf("%d would be destroyed or replaced (%s), and the limit for one plan is %d", len(leaving), listed(leaving), p.MaxDestroys),
 	}}
 }
 

@@ -105,7 +105,7 @@ func TestParseApprovals(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for _, wrong := range []string{digest, digest[:15] + " ann", "ann " + digest, strings.Repeat("g", 16) + " ann"} {
-		if _, err := policy.ParseApprovals("# remark\n" + wrong); err == nil || err.Error() != "line 2 is no approval: it has to be DIGEST NAME, with at least 16 characters of the digest that plan prints" {
+		if _, err := policy.ParseApprovals("# remark\n" + wrong); err == nil || err.Error() != "line 2 is not an approval: it must be DIGEST NAME, with at least 16 characters of the digest that plan prints" {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
@@ -120,11 +120,11 @@ func TestWhatIsMissing(t *testing.T) {
 		approval config.Approval
 		given    []policy.Approval
 	}{
-		"not approved: apply with " + flag + ", or apply a saved plan":                {approval: config.Approval{Approvers: 1}},
-		"not approved: destroy with " + flag + ", or apply a saved plan":              {plan: planner.Plan{Destroy: true}, approval: config.Approval{Approvers: 1}},
-		"not approved: run kubewright etcd restore FILE with " + flag:                 {plan: planner.Plan{Command: "etcd restore FILE"}, approval: config.Approval{Approvers: 1}},
-		`approved by 0 of 1: who approves adds the line "0123456789abcdef NAME" to a`: {approval: config.Approval{Approvers: 1, File: "a"}},
-		`approved by 1 of 2 (ann): who approves adds the line "0123456789abcdef NAME" to a`: {
+		"not approved: apply with " + flag + ", or apply a saved plan":              {approval: config.Approval{Approvers: 1}},
+		"not approved: destroy with " + flag + ", or apply a saved plan":            {plan: planner.Plan{Destroy: true}, approval: config.Approval{Approvers: 1}},
+		"not approved: run kubewright etcd restore FILE with " + flag:               {plan: planner.Plan{Command: "etcd restore FILE"}, approval: config.Approval{Approvers: 1}},
+		`approved by 0 of 1: to approve, add the line "0123456789abcdef NAME" to a`: {approval: config.Approval{Approvers: 1, File: "a"}},
+		`approved by 1 of 2 (ann): to approve, add the line "0123456789abcdef NAME" to a`: {
 			approval: config.Approval{Approvers: 2, File: "a"}, given: []policy.Approval{{digest[:16], "ann"}},
 		},
 	} {

@@ -1,8 +1,6 @@
 // Package preflight checks hosts before anything is changed on them, as kubeadm's preflight
 // phase does, and reports errors and warnings.
 //
-// It also holds the table of phases, since a check asks what all of them want on a node.
-//
 // It changes nothing and asks for nothing: package observe queries hosts for what it reads.
 //
 // The package is pure: no clock, files, network or goroutines.

@@ -45,23 +45,24 @@ func externalEtcdVersion(n *topology.Node) []finding {
 		return nil
 	case seen.Blind:
 		return []finding{{
-			text:   "the external etcd could not be looked at, because this host's sshd does not let connections through. Nobody knows whether it is new enough and holds another cluster's data",
-			remedy: "set AllowTcpForwarding in sshd_config, or see for yourself that it is " + minExternalEtcd + " or newer and holds no other cluster",
+			text: "the external etcd could not be queried, because this host's sshd does not forward connections. " +
+				"It is unknown whether it is new enough and whether it holds another cluster's data",
+			remedy: "set AllowTcpForwarding in sshd_config, or verify yourself that it is " + minExternalEtcd + " or newer and holds no other cluster",
 		}}
 	}
 	var out []finding
 	for _, endpoint := range host.SortedNames(seen.Versions) {
 		if have := seen.Versions[endpoint]; semver.Compare("v"+have, "v"+minExternalEtcd) < 0 {
 			out = append(out, finding{
-				text:   fmt.Sprintf("the external etcd at %s is %s, and Kubernetes %s needs %s at least", endpoint, have, n.Cluster.KubernetesVersion, minExternalEtcd),
+				text:   fmt.Sprintf("the external etcd at %s is %s, but Kubernetes %s needs at least %s", endpoint, have, n.Cluster.KubernetesVersion, minExternalEtcd),
 				remedy: "upgrade etcd first",
 			})
 		}
 	}
 	if seen.Err != nil && len(etcdClientFiles(n)) == 0 { // which would be the cause, and is told by itself
 		out = append(out, finding{
-			text:   fmt.Sprintf("seen from here, %v", seen.Err),
-			remedy: "check the endpoints of etcd { external }, that etcd runs and may be reached from the control planes, and that it trusts the client certificate",
+			text:   fmt.Sprintf("the external etcd was queried from this host: %v", seen.Err),
+			remedy: "check the endpoints of etcd { external }, that etcd runs and is reachable from the control planes, and that it trusts the client certificate",
 		})
 	}
 	return out
@@ -76,8 +77,10 @@ func externalEtcdData(n *topology.Node) []finding {
 	}
 	prefix := RegistryPrefix(n.Cluster.Cluster)
 	return []finding{{
-		text:   fmt.Sprintf("the external etcd holds a cluster already: %d keys begin with %s. A new cluster would take over that one's objects, and what was signed or encrypted for it would not be valid any more", seen.Keys, prefix),
-		remedy: fmt.Sprintf("find out whose it is; use another etcd, or another etcd-prefix for the API server. If nobody needs it any more, as after destroy: etcdctl del --prefix %s", state.ShellWord(prefix)),
+		text: fmt.Sprintf("the external etcd already holds a cluster: %d keys begin with %s. A new cluster would take over its objects, "+
+			"and what was signed or encrypted for it would not be valid any more", seen.Keys, prefix),
+		remedy: fmt.Sprintf("find out which cluster it is; use another etcd, or another etcd-prefix for the API server. "+
+			"If it is no longer needed, as after destroy: etcdctl del --prefix %s", state.ShellWord(prefix)),
 	}}
 }
 

@@ -37,8 +37,8 @@ func privileged(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "commands do not run as root, which everything that is to be done here needs",
-		remedy: "give the connection a user that is root or may use sudo: without being asked for a password, or with sudo_password",
+		text:   "commands do not run as root, which every step on this host requires",
+		remedy: "connect as a user that is root or may use sudo: without being asked for a password, or with sudo_password",
 	}}
 }
 
@@ -48,7 +48,7 @@ func initSystem(n *topology.Node) []finding {
 	}
 	return []finding{{
 		text:   "PID 1 is not systemd, which has to run the kubelet",
-		remedy: "take a host that was started with systemd",
+		remedy: "use a host that was started with systemd",
 	}}
 }
 
@@ -62,7 +62,7 @@ func architecture(n *topology.Node) []finding {
 	}
 	return []finding{{
 		text:   fmt.Sprintf("the machine is %s, for which there is no release of Kubernetes", arch),
-		remedy: "take a machine that is one of " + strings.Join(architectures, ", "),
+		remedy: "use a machine that is one of " + strings.Join(architectures, ", "),
 	}}
 }
 
@@ -72,10 +72,10 @@ func clockOffset(n *topology.Node) []finding {
 	if off < 0 {
 		way = "behind"
 	}
-	const remedy = "set up time synchronisation on the host (timedatectl set-ntp true), and see that this machine's own clock is right"
+	const remedy = "set up time synchronisation on the host (timedatectl set-ntp true), and check that this machine's own clock is right"
 	switch off = off.Abs(); {
 	case off > time.Minute:
-		return []finding{{text: fmt.Sprintf("the clock is %s %s this machine's: certificates would not be valid yet, or not any more", off.Round(time.Second), way), remedy: remedy}}
+		return []finding{{text: fmt.Sprintf("the clock is %s %s this machine's: certificates would not be valid yet, or would have expired", off.Round(time.Second), way), remedy: remedy}}
 	case off > 2*time.Second:
 		return []finding{{warning: true, text: fmt.Sprintf("the clock is %s %s this machine's", off.Round(100*time.Millisecond), way), remedy: remedy}}
 	}
@@ -90,14 +90,14 @@ const (
 
 func cpus(n *topology.Node) []finding {
 	if have := n.Facts().CPUs; n.IsControlPlane() && have > 0 && have < minCPUs {
-		return []finding{{text: fmt.Sprintf("there is %d CPU, a control plane needs %d", have, minCPUs), remedy: "give the host another CPU"}}
+		return []finding{{text: fmt.Sprintf("there is %d CPU, but a control plane needs %d", have, minCPUs), remedy: "give the host another CPU"}}
 	}
 	return nil
 }
 
 func memory(n *topology.Node) []finding {
 	if have := n.Facts().MemoryBytes; n.IsControlPlane() && have > 0 && have < minMemoryBytes {
-		return []finding{{text: fmt.Sprintf("there are %d MB of memory, a control plane needs %d", have>>20, minMemoryBytes>>20), remedy: "give the host more memory"}}
+		return []finding{{text: fmt.Sprintf("there are %d MB of memory, but a control plane needs %d", have>>20, minMemoryBytes>>20), remedy: "give the host more memory"}}
 	}
 	return nil
 }
@@ -122,13 +122,13 @@ func diskSpace(n *topology.Node) []finding {
 	if free, told := freeBytes(n, answerFree); told && free < need {
 		return []finding{{
 			text:   fmt.Sprintf("the disk is full: %d MiB are free below /var/lib, at least %d are needed%s", free>>20, need>>20, what),
-			remedy: "make room (du -xsh /var/lib/* shows what takes it)" + larger,
+			remedy: "free space (du -xsh /var/lib/* shows what uses it)" + larger,
 		}}
 	}
 	if free, told := freeBytes(n, answerEtcFree); told && free < minFreeEtc {
 		return []finding{{
 			text:   fmt.Sprintf("the disk is full: %d KiB are free below /etc, at least %d are needed", free>>10, minFreeEtc>>10),
-			remedy: "make room (df -h /etc shows which disk it is)" + larger,
+			remedy: "free space (df -h /etc shows which disk it is)" + larger,
 		}}
 	}
 	return nil
@@ -163,8 +163,8 @@ func etcWritable(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "/etc cannot be written, and the configuration of Kubernetes belongs there",
-		remedy: "mount it for writing; if the kernel made it read-only, look for a failing disk (dmesg)",
+		text:   "/etc is not writable, and Kubernetes keeps its configuration there",
+		remedy: "mount it read-write; if the kernel made it read-only, check for a failing disk (dmesg)",
 	}}
 }
 
@@ -173,7 +173,7 @@ func kernelLog(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "there is no /dev/kmsg, without which the kubelet does not start",
+		text:   "/dev/kmsg is missing, without which the kubelet does not start",
 		remedy: "if the host is a container, give it the device /dev/kmsg of its machine",
 	}}
 }
@@ -199,8 +199,8 @@ func kernelDefaults(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "protectKernelDefaults is on and sysctls are not as the kubelet wants them, so that it does not start",
-		remedy: "set " + strings.Join(wrong, ", ") + " in /etc/sysctl.d and run sysctl --system, or take protectKernelDefaults out of the kubelet's config",
+		text:   "protectKernelDefaults is on and sysctls differ from what the kubelet requires, so that it does not start",
+		remedy: "set " + strings.Join(wrong, ", ") + " in /etc/sysctl.d and run sysctl --system, or remove protectKernelDefaults from the kubelet's config",
 	}}
 }
 
@@ -212,8 +212,8 @@ func commandsExist(n *topology.Node) []finding {
 	for _, c := range RequiredCommands {
 		if present, asked := n.Report.Commands[c]; asked && !present {
 			out = append(out, finding{
-				check: "FileExisting-" + c, text: c + " is not on root's path, and the kubelet runs it",
-				remedy: "install the package that has it (util-linux for losetup and mount, coreutils for cp)",
+				check: "FileExisting-" + c, text: c + " is not in root's PATH, and the kubelet runs it",
+				remedy: "install its package (util-linux for losetup and mount, coreutils for cp)",
 			})
 		}
 	}
@@ -228,7 +228,7 @@ func firewalld(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		warning: true, text: "firewalld is active, which may keep nodes from one another",
+		warning: true, text: "firewalld is active, which may block traffic between nodes",
 		remedy: "open the ports of Kubernetes (" + joinPorts(Ports(n)) + ") and of the network addon between the nodes, or stop firewalld",
 	}}
 }
@@ -236,7 +236,8 @@ func firewalld(n *topology.Node) []finding {
 func hostName(n *topology.Node) []finding {
 	if bad := validation.IsDNS1123Subdomain(n.NodeName); n.NodeName != "" && len(bad) > 0 {
 		return []finding{{
-			text:   fmt.Sprintf("the host's name %q cannot name a node: it is to be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit", n.NodeName),
+			text: fmt.Sprintf("the host's name %q cannot be the name of a node: it must consist of lower-case letters, digits, hyphens and dots, "+
+				"and begin and end with a letter or digit", n.NodeName),
 			remedy: "give the host another name (hostnamectl set-hostname), or set name in the node block",
 		}}
 	}
@@ -244,7 +245,7 @@ func hostName(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		warning: true, text: fmt.Sprintf("the host does not know its own name %q", n.NodeName),
+		warning: true, text: fmt.Sprintf("the host does not resolve its own name %q", n.NodeName),
 		remedy: "add it to /etc/hosts or to the name server",
 	}}
 }
@@ -259,4 +260,4 @@ var ContentsGo = map[string]bool{
 	"/var/log/pods": true, "/var/log/containers": true, "/var/lib/kube-proxy": true,
 }
 
-const SameMachine = "Two nodes are one host"
+const SameMachine = "Two nodes share one host"

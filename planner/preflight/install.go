@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
@@ -31,8 +31,8 @@ func artifactsFit(n *topology.Node) []finding {
 	}
 	arch, install := n.Facts().Arch, n.Cluster.Install
 	return []finding{{
-		text:   fmt.Sprintf("the machine is %s, and %s has artifacts for %s only", arch, install.Artifacts, strings.Join(install.Catalog.Architectures(), ", ")),
-		remedy: fmt.Sprintf("put those for %[1]s there as well, such as %[1]s/kubelet, containerd-VERSION-linux-%[1]s.tar.gz, runc.%[1]s and %[1]s/images/*.tar", arch),
+		text:   fmt.Sprintf("the machine is %s, but %s has artifacts for %s only", arch, install.Artifacts, strings.Join(install.Catalog.Architectures(), ", ")),
+		remedy: fmt.Sprintf("add those for %[1]s there as well, such as %[1]s/kubelet, containerd-VERSION-linux-%[1]s.tar.gz, runc.%[1]s and %[1]s/images/*.tar", arch),
 	}}
 }
 
@@ -62,18 +62,18 @@ func foreignFolders(n *topology.Node) []finding {
 		user, group, _ := strings.Cut(f.Owner, ":")
 		add := func(what, command string) {
 			out = append(out, finding{
-				text:   fmt.Sprintf("%s %s, and nothing is written where others than root could exchange it", p, what),
-				remedy: fmt.Sprintf("if nobody else needs that: %s %s", command, p),
+				text:   fmt.Sprintf("%s %s, and nothing is written where users other than root could replace it", p, what),
+				remedy: fmt.Sprintf("if no other user needs that: %s %s", command, p),
 			})
 		}
 		switch {
 		case user != "root":
 			add("belongs to "+f.Owner, "chown root:root")
 		case mode&0o020 != 0 && group != "root":
-			add(fmt.Sprintf("can be written to by group %s (mode %s)", group, f.Mode), "chmod g-w")
+			add(fmt.Sprintf("is writable by group %s (mode %s)", group, f.Mode), "chmod g-w")
 		}
 		if mode&0o002 != 0 {
-			add(fmt.Sprintf("can be written to by everybody (mode %s)", f.Mode), "chmod o-w")
+			add(fmt.Sprintf("is writable by everyone (mode %s)", f.Mode), "chmod o-w")
 		}
 	}
 	return out
@@ -98,12 +98,12 @@ func broughtRuntime(n *topology.Node) []finding {
 	var out []finding
 	if otherRuntime(n) || n.CRISocket != "" && !strings.Contains(n.CRISocket, "containerd") {
 		out = append(out, finding{
-			text:   "the artifacts hold containerd, and the host has another container runtime: " + strings.Join(sockets(n), ", "),
-			remedy: "take containerd out of the artifacts, or the other runtime off the host",
+			text:   "the artifacts include containerd, but the host has another container runtime: " + strings.Join(sockets(n), ", "),
+			remedy: "remove containerd from the artifacts, or the other runtime from the host",
 		})
 	}
-	if present, asked := n.Report.Commands["runc"]; !host.Brings(n, config.ArtifactRunc) && asked && !present {
-		out = append(out, finding{text: "there is no runc, neither on the host nor among the artifacts", remedy: "install runc" + orPut(n, "runc."+n.Facts().Arch)})
+	if present, asked := n.Report.Commands["runc"]; !host.HasArtifact(n, config.ArtifactRunc) && asked && !present {
+		out = append(out, finding{text: "runc is missing, both on the host and among the artifacts", remedy: "install runc" + orPut(n, "runc."+n.Facts().Arch)})
 	}
 	return out
 }
@@ -120,8 +120,8 @@ func imagesAtHand(n *topology.Node) []finding {
 	}
 	if otherRuntime(n) && slices.ContainsFunc(wanted, func(image string) bool { return !hasImage(n, image) && host.ArchiveOf(n, image) != nil }) {
 		out = append(out, finding{
-			text:   "image archives can be loaded into containerd only, and the host has another runtime",
-			remedy: "load them there yourself, or take images/ out of the artifacts and pull",
+			text:   "image archives can be loaded into containerd only, but the host has another runtime",
+			remedy: "load them there yourself, or remove images/ from the artifacts and pull",
 		})
 	}
 	if host.PullPolicy(n) != "Never" {
@@ -136,7 +136,7 @@ func imagesAtHand(n *topology.Node) []finding {
 	for _, hop := range hops(n) {
 		if missing := nodeMissing(n, imagesAt(n, hop)); len(missing) > 0 {
 			out = append(out, finding{
-				text:   fmt.Sprintf("control planes are upgraded by way of %s, images of which are neither present nor in an archive, and image_pull_policy is Never: %s", hop, named(n, missing)),
+				text:   fmt.Sprintf("the upgrade of control planes passes through %s, of which these images are neither present nor in an archive, and image_pull_policy is Never: %s", hop, named(n, missing)),
 				remedy: "put an archive of them into images/ of the artifacts, with these names, let them be pulled" + otherWay(n.Cluster, hop),
 			})
 		}
@@ -145,7 +145,7 @@ func imagesAtHand(n *topology.Node) []finding {
 }
 
 // hops returns the versions on the way to the wanted one that the node goes through.
-func hops(n *topology.Node) []planner.Release {
+func hops(n *topology.Node) []skew.Release {
 	if up := n.Cluster.Up; n.IsControlPlane() && n.Upgrades() && len(up.Hops) > 1 {
 		return up.Hops[:len(up.Hops)-1]
 	}
@@ -154,12 +154,12 @@ func hops(n *topology.Node) []planner.Release {
 
 // imagesAt returns the images that a control plane needs to go through a version: those
 // of its static pods.
-func imagesAt(n *topology.Node, version planner.Release) []string {
+func imagesAt(n *topology.Node, version skew.Release) []string {
 	return slices.DeleteFunc(imagesOf(n, version), func(image string) bool { return !slices.Contains(n.StaticPods(), path.Base(host.Repository(image))) })
 }
 
 // imagesOf returns the images that kubeadm wants on the node in a version.
-func imagesOf(n *topology.Node, version planner.Release) []string {
+func imagesOf(n *topology.Node, version skew.Release) []string {
 	in := n.Input()
 	there := *in.Cluster
 	there.KubernetesVersion = version.String()
@@ -170,11 +170,11 @@ func imagesOf(n *topology.Node, version planner.Release) []string {
 // otherWay returns what else somebody can do who has not the images of a version on the way:
 // go to a patch release beside it whose images are there. Where API servers run the
 // version already, the others follow to no other.
-func otherWay(c *topology.Cluster, hop planner.Release) string {
+func otherWay(c *topology.Cluster, hop skew.Release) string {
 	if c.Up.Newest == hop {
 		return ""
 	}
-	var best planner.Release
+	var best skew.Release
 	for _, n := range c.ControlPlanes() {
 		for _, r := range apiServersAtHand(n) {
 			if r.Major == hop.Major && r.Minor == hop.Minor && r.Compare(best) > 0 && hasImagesOf(c, r) {
@@ -182,20 +182,20 @@ func otherWay(c *topology.Cluster, hop planner.Release) string {
 			}
 		}
 	}
-	if best == (planner.Release{}) {
+	if best == (skew.Release{}) {
 		return fmt.Sprintf(", or upgrade first to a patch release of %d.%d whose images are there", hop.Major, hop.Minor)
 	}
 	return ", or upgrade first to " + best.String() + ", whose images are there"
 }
 
 // hasImagesOf reports whether every node which is upgraded has what it needs in a version.
-func hasImagesOf(c *topology.Cluster, version planner.Release) bool {
+func hasImagesOf(c *topology.Cluster, version skew.Release) bool {
 	return !slices.ContainsFunc(c.Nodes, func(n *topology.Node) bool { return n.Upgrades() && len(nodeMissing(n, imagesOf(n, version))) > 0 })
 }
 
 // apiServersAtHand returns the versions of the API server whose images the node has, or
 // can be sent.
-func apiServersAtHand(n *topology.Node) []planner.Release {
+func apiServersAtHand(n *topology.Node) []skew.Release {
 	var images []string
 	if n.Report != nil {
 		images = append(images, n.Report.Images...)
@@ -203,10 +203,10 @@ func apiServersAtHand(n *topology.Node) []planner.Release {
 	for _, a := range host.Artifacts(n) {
 		images = append(images, a.Images...)
 	}
-	var out []planner.Release
+	var out []skew.Release
 	for _, image := range images {
 		tag, ours := strings.CutPrefix(image, n.Cluster.ImageRepository+"/kube-apiserver:")
-		if r, ok := planner.ParseRelease(tag); ours && ok {
+		if r, ok := skew.ParseRelease(tag); ours && ok {
 			out = append(out, r)
 		}
 	}
@@ -268,7 +268,7 @@ func unpackCommands(n *topology.Node) []finding {
 	})
 	for _, c := range []string{"tar", "gzip"} {
 		if present, asked := n.Report.Commands[c]; archives && asked && !present {
-			out = append(out, finding{check: "FileExisting-" + c, text: c + " is not on the path, which unpacks the artifacts", remedy: "install the package that has " + c})
+			out = append(out, finding{check: "FileExisting-" + c, text: c + " is not in the PATH, and is needed to unpack the artifacts", remedy: "install the package that has " + c})
 		}
 	}
 	return out

@@ -28,7 +28,7 @@ func kubeletVersion(n *topology.Node) []finding {
 		}}
 	case minorNumber(have) > minorNumber(want) || minorNumber(have) < minorNumber(want)-3:
 		return []finding{{
-			text:   fmt.Sprintf("the kubelet is %s, which does not go with a control plane of %s: it may not be newer, and at most three minor versions older", have, want),
+			text:   fmt.Sprintf("the kubelet is %s, which does not fit a control plane of %s: it must not be newer, and at most three minor versions older", have, want),
 			remedy: "install the kubelet " + want,
 		}}
 	}
@@ -64,7 +64,7 @@ func runtimeSocket(n *topology.Node) []finding {
 	switch {
 	case host.PackagesBringRuntime(n):
 		return packagedRuntime(n)
-	case host.Brings(n, config.ArtifactContainerd):
+	case host.HasArtifact(n, config.ArtifactContainerd):
 		return broughtRuntime(n)
 	case !nodeArtifactsFit(n):
 		return nil
@@ -79,7 +79,7 @@ func runtimeSocket(n *topology.Node) []finding {
 	case len(found) > 1:
 		return []finding{{
 			text:   "there is more than one container runtime: " + strings.Join(found, ", "),
-			remedy: "say which with cri_socket in the node block",
+			remedy: "choose one with cri_socket in the node block",
 		}}
 	case n.Facts().CRISocket == "":
 		return []finding{{
@@ -94,20 +94,20 @@ func runtimeSocket(n *topology.Node) []finding {
 // withoutCRI finds a containerd that listens and has nobody who answers the kubelet, as
 // Docker's package configures it: it is asked on hosts that join.
 func withoutCRI(n *topology.Node) []finding {
-	const why = "containerd runs and does not serve the CRI, without which the kubelet does not start: "
+	const why = "containerd is running but does not serve the CRI, without which the kubelet does not start: "
 	answer := n.Report.Preflight[answerCRI]
 	switch {
 	case answer == "" || answer == "ok" || path.Base(SocketPath(n.RuntimeSocket())) != "containerd.sock":
 		return nil
 	case answer == "disabled":
 		return []finding{{
-			text:   why + "its plugin for it is turned off, as in Docker's package",
-			remedy: `take "cri" out of disabled_plugins in ` + host.RuntimeConfig + ", and restart containerd (systemctl restart containerd)",
+			text:   why + "its CRI plugin is disabled, as in Docker's package",
+			remedy: `remove "cri" from disabled_plugins in ` + host.RuntimeConfig + ", and restart containerd (systemctl restart containerd)",
 		}}
 	}
 	return []finding{{
-		text:   fmt.Sprintf("%sits plugin for it did not start (%s)", why, answer),
-		remedy: "see why (journalctl -u containerd), put it right in " + host.RuntimeConfig + ", and restart containerd (systemctl restart containerd)",
+		text:   fmt.Sprintf("%sits CRI plugin did not start (%s)", why, answer),
+		remedy: "find the cause (journalctl -u containerd), correct it in " + host.RuntimeConfig + ", and restart containerd (systemctl restart containerd)",
 	}}
 }
 
@@ -115,7 +115,7 @@ func foundSockets(found []string) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return ": on the host there is " + strings.Join(found, ", ")
+	return ": the host has " + strings.Join(found, ", ")
 }
 
 // listens reports whether a runtime can be expected behind the socket. Those of
@@ -154,7 +154,7 @@ func runtimeVersion(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		warning: true, text: fmt.Sprintf("%s is %s, which does not tell the kubelet its cgroup driver; Kubernetes 1.38 will need that", name, have),
+		warning: true, text: fmt.Sprintf("%s is %s, which does not report its cgroup driver to the kubelet; Kubernetes 1.38 will require that", name, have),
 		remedy: fmt.Sprintf("update %s to %s or later", name, least),
 	}}
 }
@@ -206,8 +206,8 @@ func busyPorts(ports ...int) func(*topology.Node) []finding {
 		for _, p := range ports {
 			if n.Report.Ports[p] {
 				out = append(out, finding{
-					check: fmt.Sprintf("Port-%d", p), text: fmt.Sprintf("port %d is in use, and a component of Kubernetes has to listen there", p),
-					remedy: fmt.Sprintf("see with ss -ltnp 'sport = :%d' who listens there, and stop it", p),
+					check: fmt.Sprintf("Port-%d", p), text: fmt.Sprintf("port %d is in use, but a component of Kubernetes has to listen there", p),
+					remedy: fmt.Sprintf("find out with ss -ltnp 'sport = :%d' which process listens there, and stop it", p),
 				})
 			}
 		}
@@ -225,8 +225,8 @@ func etcdFolder(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		check: "DirAvailable-" + strings.ReplaceAll(dir, "/", "-"), text: dir + " is not empty, and etcd is to begin there with data of its own",
-		remedy: "look what is in it; move it away if it is not needed, or set etcd { data_dir } to another folder",
+		check: "DirAvailable-" + strings.ReplaceAll(dir, "/", "-"), text: dir + " is not empty, but etcd has to start there with data of its own",
+		remedy: "check what is in it; move it away if it is not needed, or set etcd { data_dir } to another folder",
 	}}
 }
 
@@ -241,8 +241,8 @@ func linkedFolders(n *topology.Node) []finding {
 	for _, p := range emptied {
 		if f := n.Report.Files[p]; f.Type == "link" {
 			out = append(out, finding{
-				text:   fmt.Sprintf("%s is a link to %s, and a host is given back by emptying this folder, which is not done through a link", p, f.Link),
-				remedy: "mount the other folder there instead (mount --bind, and a line in /etc/fstab), in the place of the link",
+				text:   fmt.Sprintf("%s is a link to %s, but a reset empties this folder, and does not follow a link", p, f.Link),
+				remedy: "mount the other folder there instead of the link (mount --bind, and a line in /etc/fstab)",
 			})
 		}
 	}
@@ -262,7 +262,7 @@ func advertiseAddress(n *topology.Node) []finding {
 	}
 	return []finding{{
 		text:   fmt.Sprintf("%s is not an address of the host, so that etcd cannot listen there; it has %s", a, strings.Join(own, ", ")),
-		remedy: "set advertise_addresses in the node block to the one by which the other nodes reach it",
+		remedy: "set advertise_addresses in the node block to the address by which the other nodes reach it",
 	}}
 }
 
@@ -302,8 +302,8 @@ func etcdClientFiles(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "there is no " + strings.Join(missing, ", ") + ", without which the API server cannot speak with the external etcd",
-		remedy: "put the CA's certificate and the client's certificate and key that you got for etcd there, or bring them with ca, cert and key in etcd { external }",
+		text:   "there is no " + strings.Join(missing, ", ") + ", without which the API server cannot connect to the external etcd",
+		remedy: "put the CA's certificate and the client's certificate and key for etcd there, or provide them with ca, cert and key in etcd { external }",
 	}}
 }
 
@@ -331,7 +331,7 @@ func proxiedHost(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		warning: true, text: fmt.Sprintf("by proxy_env, components reach the API server at %s through the proxy %s", a, proxy),
+		warning: true, text: fmt.Sprintf("with this proxy_env, components reach the API server at %s through the proxy %s", a, proxy),
 		remedy: "add " + a.String() + " or its subnet to NO_PROXY in proxy_env",
 	}}
 }
@@ -349,7 +349,7 @@ func proxiedSubnets(n *topology.Node) []finding {
 			}
 			if proxy := proxied(n.Cluster, p.Masked().Addr().Next()); proxy != "" {
 				out = append(out, finding{
-					warning: true, text: fmt.Sprintf("by proxy_env, the API server reaches services and pods in %s through the proxy %s", p, proxy),
+					warning: true, text: fmt.Sprintf("with this proxy_env, the API server reaches services and pods in %s through the proxy %s", p, proxy),
 					remedy: "add " + p.String() + " to NO_PROXY in proxy_env",
 				})
 			}

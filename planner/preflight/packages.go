@@ -18,20 +18,20 @@ func packagesFit(n *topology.Node) []finding {
 	r := n.Report.Packages
 	if r.Manager == "" {
 		return []finding{{
-			text:   "there is neither apt nor dnf, which the packages of install would be installed with",
-			remedy: "install from a folder of artifacts there: install { artifacts = … }",
+			text:   "there is neither apt nor dnf, which install needs for its packages",
+			remedy: "install from a folder of artifacts instead: install { artifacts = … }",
 		}}
 	}
 	var out []finding
 	switch {
 	case r.Locked != "": // and what is there in part may be so for the moment
 		out = append(out, finding{
-			text:   fmt.Sprintf("%s works with the package manager now, which then does nothing else", r.Locked),
-			remedy: "nothing, if it ends by itself: an apply waits five minutes for it", warning: true,
+			text:   fmt.Sprintf("%s is using the package manager, which does nothing else meanwhile", r.Locked),
+			remedy: "nothing, if it finishes by itself: an apply waits five minutes for it", warning: true,
 		})
 	case len(r.Broken) > 0 && !packagesBegun(n):
 		out = append(out, finding{
-			text:   "packages are there in part, and the package manager installs no others: " + strings.Join(r.Broken, ", "),
+			text:   "packages are partly installed, and the package manager installs no others: " + strings.Join(r.Broken, ", "),
 			remedy: "complete them, with dpkg --configure -a and apt-get --fix-broken install",
 		})
 	}
@@ -52,12 +52,12 @@ func repositoryFits(n *topology.Node) []finding {
 	case r.Unreachable != "":
 		return []finding{{
 			text:   fmt.Sprintf("the package repository %s cannot be read from the host: %s", url, r.Unreachable),
-			remedy: "open the way there, name a mirror with install.packages.repository, or install from a folder of artifacts",
+			remedy: "open network access to it, name a mirror with install.packages.repository, or install from a folder of artifacts",
 		}}
 	case len(r.Missing) > 0:
 		return []finding{{
 			text:   fmt.Sprintf("the package repository %s does not have version %s of %s", url, n.Cluster.KubernetesVersion, strings.Join(r.Missing, ", ")),
-			remedy: "set kubernetes_version to one that it has, or bring the mirror up to date",
+			remedy: "set kubernetes_version to one that it has, or update the mirror",
 		}}
 	}
 	return nil
@@ -80,9 +80,8 @@ func shadowed(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text: strings.Join(found, " and ") + " would be used instead of the units that the packages bring",
-		remedy: "take the node out of the cluster and in again where artifacts brought the software (-replace), " +
-			"or remove these units and the programs that they start",
+		text:   strings.Join(found, " and ") + " would be used instead of the units of the packages",
+		remedy: "where artifacts installed the software, remove the node from the cluster and join it again (-replace), or remove these units and the programs that they start",
 	}}
 }
 
@@ -92,7 +91,7 @@ func packagedRuntime(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "install.packages would bring " + n.Cluster.Install.Packages.Runtime + ", and the host has another container runtime",
-		remedy: `say runtime = "" in install.packages, or take the other runtime off the host`,
+		text:   "install.packages would install " + n.Cluster.Install.Packages.Runtime + ", but the host has another container runtime",
+		remedy: `set runtime = "" in install.packages, or remove the other runtime from the host`,
 	}}
 }

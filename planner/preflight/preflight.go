@@ -51,7 +51,7 @@ func Preflight(v *topology.Fleet) diag.Diagnostics {
 }
 
 func skipsPreflight(n *topology.Node) bool {
-	return slices.Contains(n.Cluster.Fleet.Skipped, topology.PreflightPhase) || host.LeavesOut(n, topology.PreflightPhase)
+	return slices.Contains(n.Cluster.Fleet.Skipped, topology.PreflightPhase) || host.SkipsPhase(n, topology.PreflightPhase)
 }
 
 // isNew reports whether nothing was done to the node's host yet: every check is due then.
@@ -179,12 +179,12 @@ func (f findingKey) diagnose(nodes []*topology.Node) *diag.Diagnostic {
 	if f.warning || f.ignored {
 		d.Severity, d.Summary = diag.Warning, "Preflight check "+f.check
 		if f.ignored {
-			d.Detail += " The configuration says to ignore this."
+			d.Detail += " The configuration ignores this check."
 		}
 		d.Detail += " To do: " + f.remedy + "."
 		return d
 	}
-	d.Detail += fmt.Sprintf(" Nothing is changed on any host.\n\nTo do: %s. To go on all the same: ignore_preflight_errors = [%q].", f.remedy, f.check)
+	d.Detail += fmt.Sprintf("\n\nTo do: %s. To continue anyway: ignore_preflight_errors = [%q].", f.remedy, f.check)
 	return d
 }
 
@@ -210,13 +210,13 @@ func Duplicates(v *topology.Fleet) diag.Diagnostics {
 			}
 			id := n.Facts().MachineID
 			if o := machines[id]; o != nil && id != "" {
-				diags.Append(diag.Errorf(SameMachine, "%s (%s) and %s (%s) have the same machine id %s: "+
-					"either two addresses lead to one host, or a host was cloned without a new /etc/machine-id. Nothing is changed on any host. "+
-					"Correct the address, or give the clone an id of its own (rm /etc/machine-id && systemd-machine-id-setup) and restart it.",
+				diags.Append(diag.Errorf(SameMachine, "%s (%s) and %s (%s) have the same machine id %s: either two addresses lead to one host, "+
+					"or a host was cloned without a new /etc/machine-id. Correct the address, or give the clone an id of its own (rm /etc/machine-id && "+
+					"systemd-machine-id-setup) and restart it.",
 					o.Target, o.Address, n.Target, n.Address, id).At(n.Source).For(n.Target))
 			}
 			if o := names[n.NodeName]; o != nil {
-				diags.Append(diag.Errorf("Two nodes have one name", "%s (%s) and %s (%s) would both be node %q in Kubernetes. Nothing is changed on any host. "+
+				diags.Append(diag.Errorf("Two nodes have the same name", "%s (%s) and %s (%s) would both be node %q in Kubernetes. "+
 					"Give one of the hosts another name, or set name in its node block.", o.Target, o.Address, n.Target, n.Address, n.NodeName).At(n.Source).For(n.Target))
 			}
 			machines[id], names[n.NodeName] = n, n

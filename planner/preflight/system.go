@@ -43,7 +43,7 @@ func kernelRelease(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		warning: true, text: fmt.Sprintf("the kernel is %s; Kubernetes is made for the long-term releases 5.4, 5.10, 5.15 and for 6 and later", release),
+		warning: true, text: fmt.Sprintf("the kernel is %s; Kubernetes supports the long-term releases 5.4, 5.10 and 5.15, and 6 or later", release),
 		remedy: "boot a kernel of one of these releases",
 	}}
 }
@@ -52,7 +52,7 @@ func kernelConfig(n *topology.Node) []finding {
 	switch n.Report.Preflight[answerOptions] {
 	case "unknown":
 		return []finding{{
-			warning: true, text: "the kernel does not show its options, so that it is not known whether it has all that Kubernetes needs",
+			warning: true, text: "the kernel does not expose its options, so that it is unknown whether it has all that Kubernetes needs",
 			remedy: "nothing, if Kubernetes runs on this kernel elsewhere; modprobe configs, or the distribution's /boot/config file, shows them",
 		}}
 	case "known":
@@ -68,7 +68,7 @@ func kernelConfig(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "the kernel was built without what Kubernetes needs: CONFIG_" + strings.Join(missing, ", CONFIG_"),
+		text:   "the kernel was built without options that Kubernetes needs: CONFIG_" + strings.Join(missing, ", CONFIG_"),
 		remedy: "boot a kernel of the distribution, or build this one with these options",
 	}}
 }
@@ -84,7 +84,7 @@ func kernelModules(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   fmt.Sprintf("the kernel that runs, %s, does not have the modules of kernel_modules: %s", n.Facts().Kernel, strings.Join(missing, ", ")),
+		text:   fmt.Sprintf("the running kernel, %s, does not have the modules of kernel_modules: %s", n.Facts().Kernel, strings.Join(missing, ", ")),
 		remedy: "install the package of the distribution that has them, boot the kernel whose modules are installed, or correct the name",
 	}}
 }
@@ -107,7 +107,7 @@ func cgroupVersion(n *topology.Node) []finding {
 			remedy: remedy + ", or set failCgroupV1 = false in the kubelet's config",
 		}}
 	}
-	return []finding{{warning: true, text: "the host runs cgroup v1, which Kubernetes is about to give up", remedy: remedy}}
+	return []finding{{warning: true, text: "the host runs cgroup v1, which Kubernetes is about to drop", remedy: remedy}}
 }
 
 func cgroupControllers(n *topology.Node) []finding {
@@ -127,8 +127,8 @@ func cgroupControllers(n *topology.Node) []finding {
 	var out []finding
 	if len(missing) > 0 {
 		out = append(out, finding{
-			text:   "the kernel lacks cgroup controllers by which the kubelet limits pods: " + strings.Join(missing, ", "),
-			remedy: "boot a newer kernel, or take cgroup_disable off the kernel's command line, and add cgroup_enable=memory where the distribution turns it off",
+			text:   "the kernel lacks cgroup controllers with which the kubelet limits pods: " + strings.Join(missing, ", "),
+			remedy: "boot a newer kernel, or remove cgroup_disable from the kernel's command line, and add cgroup_enable=memory where the distribution disables it",
 		})
 	}
 	if lacks := without(recommended, have); len(lacks) > 0 {
@@ -150,8 +150,8 @@ func limitedSwap(n *topology.Node) []finding {
 		return nil
 	}
 	return []finding{{
-		text:   "the kubelet is to limit the swap of pods, which it can with cgroup v2 only, and does not start otherwise",
-		remedy: "boot with cgroup v2, or take memorySwap out of the kubelet's config",
+		text:   "the kubelet is configured to limit the swap of pods, which it can with cgroup v2 only, and does not start otherwise",
+		remedy: "boot with cgroup v2, or remove memorySwap from the kubelet's config",
 	}}
 }
 

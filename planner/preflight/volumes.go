@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -40,25 +41,25 @@ func volumesExist(n *topology.Node) []finding {
 	for i, v := range DemandedVolumes(n) {
 		f, asked := n.Report.Files[v.HostPath]
 		if i == 0 {
-			own = Desired(n)
+			own = phases.Desired(n)
 		}
 		if !asked || f.Exists && (f.Type == seenAs[v.PathType] || f.Type == "link") || !f.Exists && makes(own, v.HostPath) {
 			continue
 		}
 		text := fmt.Sprintf("there is no %s", v.HostPath)
-		remedy := "put it there on every control plane, or take path_type out if it may be missing"
+		remedy := "create it on every control plane, or remove path_type if it may be missing"
 		switch {
 		case f.Exists && f.Type == "other":
 			text = v.HostPath + " is neither a file nor a directory"
 		case f.Exists:
 			text = fmt.Sprintf("%s is a %s", v.HostPath, f.Type)
 		case n.Cluster.Fleet.Replaces(n.Target) && n.Cluster.Fleet.OriginalReports[n.Target].Files[v.HostPath].Exists:
-			text = v.HostPath + " is taken away when the node is replaced, as all in folders that are Kubernetes' own"
-			remedy = "keep it in another folder on every control plane, such as /etc/kubernetes/extra, and give that as host_path; or take path_type out if it may be missing"
+			text = v.HostPath + " is deleted when the node is replaced, like everything in folders of Kubernetes' own"
+			remedy = "keep it in another folder on every control plane, such as /etc/kubernetes/extra, and set that as host_path; or remove path_type if it may be missing"
 		}
 		out = append(out, finding{
 			check:  "HostPath-" + strings.ReplaceAll(v.HostPath, "/", "-"),
-			text:   fmt.Sprintf("%s, and the volume %s demands one of type %s: the kubelet would not start the component", text, v.Name, v.PathType),
+			text:   fmt.Sprintf("%s, but the volume %s requires one of type %s: the kubelet would not start the component", text, v.Name, v.PathType),
 			remedy: remedy,
 		})
 	}

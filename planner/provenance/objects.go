@@ -52,15 +52,25 @@ func ObjectAttributes(ref state.ObjectRef, object state.Value) state.Value {
 func documents(data state.Value) state.Value {
 	m := make(map[string]state.Value, len(data.AsMap()))
 	for k, v := range data.AsMap() {
-		m[k] = Document(v)
+		m[k] = document(v)
 	}
 	return state.Map(m)
 }
 
-// Document parses a value of a ConfigMap that is a YAML map.
-func Document(v state.Value) state.Value {
+// document parses a value of a ConfigMap that is a YAML map.
+func document(v state.Value) state.Value {
 	if tree, err := kubeadm.YAMLDocument([]byte(v.AsString())); err == nil && len(tree.AsMap()) > 0 {
 		return tree
 	}
 	return v
+}
+
+// SystemConfigMap names a ConfigMap of kube-system.
+func SystemConfigMap(name string) state.ObjectRef {
+	return state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: name}
+}
+
+// DocumentIn returns a document inside a ConfigMap; null when it is not there.
+func DocumentIn(object state.Value, key string) state.Value {
+	return document(object.Get("data").AsMap()[key])
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -302,7 +302,7 @@ func pathsBetween(want, have state.Item) []string {
 		snapshots[i].Sort()
 	}
 	var out []string
-	for _, change := range planner.Diff(&snapshots[0], &snapshots[1], &snapshots[2]) {
+	for _, change := range diff.Changes(&snapshots[0], &snapshots[1], &snapshots[2]) {
 		for _, a := range change.Attributes {
 			out = append(out, a.Path)
 		}

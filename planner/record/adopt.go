@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/host"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
-	"github.com/kubewright/kubewright/planner/preflight"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
@@ -23,21 +24,21 @@ import (
 // each does without. It reads what was observed and nothing else; a blank host is
 // a node to come. Errors among the diagnostics mean that there is nothing to adopt.
 func Adopt(v *topology.Fleet, labels []string) (state.Learned, diag.Diagnostics) {
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if !slices.Contains(labels, c.Label) {
 			continue
 		}
-		found := append(adoptable(c), ownership.CheckClusterImmutable(c)...)
+		found := append(adoptable(c), immutable.CheckCluster(c)...)
 		if diags = append(diags, found...); found.HasErrors() {
 			continue
 		}
 		diags = append(diags, pipeline.SituateCluster(c)...)
 		if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
-			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without nodes that no block speaks of: %s. kubewright does not know their hosts, and leaves them alone. "+
-				"Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
+			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without its unmanaged nodes: %s. "+
+				"kubewright does not know their hosts, and leaves them alone. Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
 		}
 		for _, n := range c.Nodes {
 			if topology.Blank(n.Report) {
@@ -108,8 +109,8 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 	const summary = "Cluster cannot be adopted"
 	var diags diag.Diagnostics
 	if c.Report == nil {
-		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
-			c.Label, maintenance.OrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
+		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted only while it runs: %s. Start it, and run the same command again.",
+			c.Label, maintenance.ReasonOrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
 	}
 	cas, refused := map[string][]string{}, refusals{}
 	for _, n := range c.Nodes {
@@ -134,8 +135,8 @@ func adoptable(c *topology.Cluster) diag.Diagnostics {
 	}
 	diags = append(diags, refused.findings(c)...)
 	if len(cas) > 1 {
-		diags.Append(diag.Errorf(summary, "The hosts of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\nNothing was changed. "+
-			"Take those of another cluster out of the configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
+		diags.Append(diag.Errorf(summary, "The hosts of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\n"+
+			"Remove those of another cluster from the configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
 	}
 	return diags
 }
@@ -159,14 +160,14 @@ func (r refusals) findings(c *topology.Cluster) diag.Diagnostics {
 			diags.Append(diag.Errorf("Cluster cannot be adopted", format+"\n\n"+strings.ReplaceAll(strings.Join(hosts, "\n"), "%", "%%"), args...).At(c.Source).For(c.Target))
 		}
 	}
-	say(r.dark, "Not all hosts of cluster %q could be looked at, and what they are like belongs into the state. Nothing was changed.", c.Label)
-	say(r.owned, "Hosts of cluster %q belong to a state of kubewright already, which has made or adopted them before. "+
-		"Use the folder with that state; if it is lost, kubewright state recover makes it anew.", c.Label)
+	say(r.dark, "Not all hosts of cluster %q could be observed, and the state has to record what they hold.", c.Label)
+	say(r.owned, "Hosts of cluster %q already belong to a state of kubewright, which has created or adopted them before. "+
+		"Use the folder with that state; if it is lost, kubewright state recover rebuilds it.", c.Label)
 	if c.Report != nil {
 		say(r.unknown, "Hosts hold files of a Kubernetes cluster, but cluster %q has no nodes of their names: it has %s. "+
-			"Take them out of the configuration, or give the nodes' attribute name.", c.Label, strings.Join(nodeNames(c), ", "))
+			"Remove them from the configuration, or set the attribute name of the nodes.", c.Label, strings.Join(nodeNames(c), ", "))
 	}
-	say(r.roles, "Hosts are something else in cluster %q than their blocks say. Nothing was changed. Give each the role that it has; what it is to become is a change of the next plan.", c.Label)
+	say(r.roles, "Hosts have another role in cluster %q than in their blocks. Give each the role that it has; change the role in the next plan.", c.Label)
 	return diags
 }
 
@@ -181,7 +182,7 @@ func nodeNames(c *topology.Cluster) []string { return host.SortedNames(c.Report.
 // without returns the items that the node does without, when it is adopted.
 func without(n *topology.Node) []string {
 	var out []string
-	for _, it := range preflight.Desired(n) {
+	for _, it := range phases.Desired(n) {
 		if _, there := observe.Observe(n.Cluster.Fleet, &it); !there && pipeline.OptionalWhenAdopted(&it) && it.Kind != state.KindMark {
 			out = append(out, pipeline.ItemName(&it))
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -12,7 +13,7 @@ import (
 // of the configuration.
 func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
 	v := &topology.Fleet{Config: cfg, Recorded: recorded, PathsOnly: true}
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	out := map[state.Target]state.Query{}
 	for _, c := range v.Clusters {
 		for _, n := range c.Nodes {
@@ -20,7 +21,7 @@ func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Tar
 			for _, f := range pki.CertificateFiles(n) {
 				q.Files = append(q.Files, state.FileQuery{Path: f.Path, Read: f.Read})
 			}
-			out[n.Target] = observe.Normal(q)
+			out[n.Target] = observe.NormalQuery(q)
 		}
 	}
 	return out
@@ -29,7 +30,7 @@ func CertificateQueries(cfg *config.Config, recorded *state.State) map[state.Tar
 // Certificates lists the certificates that hosts hold, by node in the order of
 // the configuration. Files that are not there are left out.
 func Certificates(v *topology.Fleet) []pki.HeldCertificate {
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	var out []pki.HeldCertificate
 	for _, c := range v.Clusters {
 		for _, n := range c.Nodes {

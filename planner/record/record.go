@@ -5,8 +5,8 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drift"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/objects"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/pipeline"
@@ -48,7 +48,7 @@ func nodeRecord(n *topology.Node) *state.RecordedNode {
 		Adopted: pki.Adoption(n),
 		HostKey: n.Report.HostKey, HopKeys: n.Report.HopKeys, Cluster: n.Node.Cluster, Role: string(n.Role), Name: n.NodeName, Address: n.AdvertiseAddress(),
 		MachineID: n.Facts().MachineID, Connection: connection(n), Programs: n.Report.Programs,
-		PreventDestroy: pipeline.Prevents(n.Cluster.Fleet, n.Target),
+		PreventDestroy: pipeline.RemembersProtection(n.Cluster.Fleet, n.Target),
 	}
 }
 
@@ -66,7 +66,7 @@ func connection(n *topology.Node) state.Value {
 func TakenApart(p *planner.Plan, st *state.State) state.Learned {
 	var l state.Learned
 	for _, r := range p.Resources {
-		if r.Target.Type == state.TypeCluster && r.Action == planner.Delete && !topology.Inhabited(st, r.Target.Name) {
+		if r.Target.Type == state.TypeCluster && r.Action == planner.Delete && !topology.HasRecordedNodes(st, r.Target.Name) {
 			l.Left = append(l.Left, r.Target)
 		}
 	}
@@ -82,7 +82,7 @@ func Record(v *topology.Fleet, r topology.Result) state.Learned {
 	var l state.Learned
 	l.Gone = slices.Clone(r.Plan.Forgotten)
 	l.Nodes, l.Left = remembered(v), deserted(v)
-	l.Seen = drift.SeenDone(v, r)
+	l.Seen = drift.StepsSeenDone(v, r)
 	settled := func(it *state.Item) bool { return !r.Open[it.Address] && r.Observed.Find(it.Address) != nil }
 	for i := range r.Desired.Items {
 		it := &r.Desired.Items[i]
@@ -97,7 +97,7 @@ func Record(v *topology.Fleet, r topology.Result) state.Learned {
 			continue
 		}
 		was := v.RecordedItems.Find(it.Address)
-		now := drift.OnceSet(v, objects.Recordable(*it), was, r.Observed.Find(it.Address))
+		now := drift.AsRemembered(v, objects.Recordable(*it), was, r.Observed.Find(it.Address))
 		if was == nil || !was.Attributes.Equal(now.Attributes) {
 			l.Items = append(l.Items, now)
 		}
@@ -117,7 +117,7 @@ func Record(v *topology.Fleet, r topology.Result) state.Learned {
 func deserted(v *topology.Fleet) []state.Target {
 	var out []state.Target
 	for _, label := range pipeline.GoneClusters(v) {
-		if !topology.Inhabited(v.Recorded, label) {
+		if !topology.HasRecordedNodes(v.Recorded, label) {
 			out = append(out, state.ClusterTarget(label))
 		}
 	}
@@ -156,7 +156,7 @@ func remembered(v *topology.Fleet) map[state.Target]*state.RecordedNode {
 			changed.Address, changed.Connection = host.AdvertiseAddress(), connection(host)
 			changed.HostKey, changed.HopKeys = host.Report.HostKey, host.Report.HopKeys
 		}
-		changed.PreventDestroy = pipeline.Prevents(v, t)
+		changed.PreventDestroy = pipeline.RemembersProtection(v, t)
 		if !changed.Equal(*n) {
 			out[t] = &changed
 		}
@@ -188,10 +188,10 @@ func clusterRecord(c *topology.Cluster) *state.RecordedCluster {
 		rec = *old.Clusters[c.Label]
 		rec.CA = ca
 	}
-	rec.PreventDestroy = pipeline.Prevents(c.Fleet, c.Target)
+	rec.PreventDestroy = pipeline.RemembersProtection(c.Fleet, c.Target)
 	if c.Report != nil {
 		rec.Version = c.Report.Version
-		rec.Fixed = ownership.RecordedFixed(c, rec.Fixed)
+		rec.Fixed = immutable.Recorded(c, rec.Fixed)
 		if c.Report.EtcdClusterID != "" {
 			rec.EtcdClusterID = c.Report.EtcdClusterID
 		}

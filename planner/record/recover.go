@@ -9,11 +9,12 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/ownership"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
 	"github.com/kubewright/kubewright/state"
@@ -24,7 +25,7 @@ import (
 // is observed to be as the configuration wants it is Record's to add. Errors
 // among the diagnostics mean that the marks do not allow it.
 func Recover(v *topology.Fleet) (*state.State, diag.Diagnostics) {
-	pki.Resolve(v)
+	resolve.Fleet(v)
 	if diags := ownership.NewerMarks(v); diags.HasErrors() {
 		return nil, diags
 	}
@@ -55,7 +56,7 @@ func Relearn(v *topology.Fleet, header planner.Plan) (topology.Result, diag.Diag
 	v.RefreshOnly = true
 	r, diags := pipeline.Plan(v, header, planner.Options{})
 	if !diags.HasErrors() {
-		diags = append(diags, ownership.CheckImmutable(v)...)
+		diags = append(diags, immutable.Check(v)...)
 	}
 	return r, diags
 }
@@ -77,14 +78,14 @@ func (r *recovery) refuse(n *topology.Node, format string, args ...any) {
 func (r *recovery) node(n *topology.Node) {
 	if n.Report == nil {
 		u := n.Cluster.Fleet.Unobserved[n.Target]
-		r.refuse(n, "%s (%s) could not be looked at, and what it holds belongs into the state. Bring it back and run the same command again; "+
-			"if it is gone for good, take it out of the configuration first.\n\n%s", n.Target, n.Address, ownership.Reason(u))
+		r.refuse(n, "%s (%s) could not be observed, and the state has to record what it holds. "+
+			"Bring it back and run the same command again; if it is gone for good, remove it from the configuration first.\n\n%s", n.Target, n.Address, ownership.Reason(u))
 		return
 	}
 	m := n.Report.Marks
 	switch {
 	case m == nil && topology.Blank(n.Report):
-		if staticpod.MembersKnown(n.Cluster) && staticpod.Counted(n) != "" {
+		if staticpod.MembersKnown(n.Cluster) && staticpod.MemberName(n) != "" {
 			// Its host was reinstalled: a node that can be replaced, as etcd has to be told.
 			r.state.Nodes[n.Target] = recovered(n)
 		} // else a node to come
@@ -98,8 +99,8 @@ func (r *recovery) node(n *topology.Node) {
 	case m == nil:
 		r.diags.Append(ownership.RefuseForeign(n))
 	case m.Cluster != n.Node.Cluster || m.Node != n.Target:
-		r.refuse(n, "%s (%s) is %s of cluster %q to the state that made it, and %s of cluster %q to this configuration. "+
-			"Use the configuration that made it, or correct the addresses here.", n.Target, n.Address, m.Node, m.Cluster, n.Target, n.Node.Cluster)
+		r.refuse(n, "%s (%s) is %s of cluster %q in the state that created it, and %s of cluster %q in this configuration. "+
+			"Use the configuration that created it, or correct the addresses here.", n.Target, n.Address, m.Node, m.Cluster, n.Target, n.Node.Cluster)
 	default:
 		r.lineage(n, m)
 		r.state.Nodes[n.Target] = recovered(n)
@@ -138,12 +139,12 @@ func (r *recovery) cluster(c *topology.Cluster) {
 	}
 	if len(cas) > 1 {
 		r.diags.Append(diag.Errorf("State cannot be recovered", "The control planes of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\n"+
-			"Take those of another cluster out of this configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
+			"Remove those of another cluster from this configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.Target))
 	}
 	if data && c.Report == nil {
 		r.diags.Append(diag.Errorf("State cannot be recovered", "The API of cluster %q did not answer, and a cluster that has data is recovered only while it runs: %s. "+
 			"Start it (systemctl status kubelet and crictl ps on a control plane show what is missing) and run the same command again.",
-			c.Label, maintenance.OrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
+			c.Label, maintenance.ReasonOrUnknown(c.Fleet.ClusterErrors[c.Label])).At(c.Source).For(c.Target))
 		return
 	}
 	r.unmanaged(c)
@@ -159,7 +160,7 @@ func unchanged(r *state.Report) bool {
 func sharesCA(n *topology.Node) bool {
 	return slices.ContainsFunc(n.Cluster.Nodes, func(o *topology.Node) bool {
 		m := topology.MarksOf(o.Report)
-		return m != nil && m.Cluster == n.Node.Cluster && m.Node == o.Target && slices.Contains(topology.GoesBy(o.Report, n.Cluster.CABase()), ownership.CADigest(n))
+		return m != nil && m.Cluster == n.Node.Cluster && m.Node == o.Target && slices.Contains(topology.ClusterIdentities(o.Report, n.Cluster.CABase()), ownership.CADigest(n))
 	})
 }
 
@@ -191,22 +192,21 @@ func ranBefore(m *state.Marks) bool {
 // a state made here does not know their hosts.
 func (r *recovery) unmanaged(c *topology.Cluster) {
 	if names := upgrade.UnmanagedNodes(c); len(names) > 0 {
-		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has nodes that no block speaks of: %s. "+
-			"The new state does not know their hosts, so kubewright leaves them alone. To have it manage or remove one that it made, "+
-			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
+		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has unmanaged nodes: %s. The new state does not record their hosts, "+
+			"so kubewright leaves them alone. To have it manage or remove one that it created, add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.Target))
 	}
 }
 
-const unconfigured = "Nodes are not in the configuration"
+const unconfigured = "Cluster has unmanaged nodes"
 
 // agree checks that there are marks and that all are of one lineage.
 func (r *recovery) agree() {
 	switch {
 	case len(r.lineages) > 1:
-		r.diags.Append(diag.Errorf("State cannot be recovered", "The hosts belong to different states, so no single state can stand for them:\n\n%s\n\n"+
-			"Take the hosts of other states out of this configuration.", lines(r.lineages)))
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The hosts belong to different states, which no single state can replace:\n\n%s\n\n"+
+			"Remove the hosts of other states from this configuration.", lines(r.lineages)))
 	case len(r.lineages) == 0 && !r.diags.HasErrors():
-		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was made by kubewright: all are blank. Run kubewright plan."))
+		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was set up by kubewright: all are blank. Run kubewright plan."))
 	}
 }
 

@@ -19,7 +19,7 @@ func networkOperations(l topology.Departure, before map[string]string) []planner
 	var ops []planner.Operation
 	there := strings.Split(list, "/")
 	for _, name := range host.CNIEntries(l.Report) {
-		if p := topology.CNIConfigs + "/" + name; !slices.Contains(there, name) && !host.OfEngine(name) && !brought(l, p) {
+		if p := topology.CNIConfigs + "/" + name; !slices.Contains(there, name) && !host.IsEngineConfig(name) && !brought(l, p) {
 			ops = append(ops, planner.RemovePath{Path: p})
 		}
 	}

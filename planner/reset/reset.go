@@ -12,8 +12,8 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/immutable"
 	"github.com/kubewright/kubewright/planner/observe"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
@@ -27,9 +27,9 @@ import (
 // recorded ones, and those of the configuration in case that an apply was cut
 // short. What else lies beside them is the user's.
 func departurePKI(l topology.Departure) []string {
-	out := pki.Files(topology.RecordedItems(l.Recorded, l.Target))
+	out := pki.KeyMaterialFiles(topology.RecordedItems(l.Recorded, l.Target))
 	if l.Cluster != nil && l.Cluster.Node(l.Target) != nil {
-		out = append(out, pki.Paths(l.Cluster.Node(l.Target))...)
+		out = append(out, pki.KeyMaterialPaths(l.Cluster.Node(l.Target))...)
 	}
 	if l.Cluster != nil && l.Report != nil {
 		// What a rotation left that was cut short.
@@ -69,19 +69,19 @@ func ResetStep(l topology.Departure) planner.Step {
 	}
 	switch {
 	case l.Abandoned && l.Whole:
-		s.Impact = "nothing is done on its old host: keep it from coming back, for it has keys and data of the cluster still"
+		s.Impact = "its old host is not changed: keep it from coming back, because it still has keys and data of the cluster"
 		return s
 	case l.HostGone && l.Whole:
-		s.Impact = "nothing is done on its host, which holds nothing of the cluster any more"
+		s.Impact = "its host is not changed, and holds nothing of the cluster any more"
 		return s
 	case l.HostGone:
-		s.Impact = "removes the node from the cluster through the others; nothing is done on its old host"
+		s.Impact = "removes the node from the cluster through the others; its old host is not changed"
 		return s
 	}
 	s.Operations = append(s.Operations, cleanOperations(l)...)
-	s.Impact = "stops the kubelet, removes all containers and every file that kubewright and Kubernetes made"
+	s.Impact = "stops the kubelet, removes all containers and every file that kubewright and Kubernetes created"
 	if l.Replaced {
-		s.Impact = "stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host stay"
+		s.Impact = "stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host are kept"
 	}
 	drain.EndPods(l, &s)
 	return s
@@ -97,7 +97,7 @@ func closeAPI(l topology.Departure) []planner.Operation {
 	}
 	path := topology.Manifest("kube-apiserver")
 	c := l.Cluster
-	host, port := l.Address, strconv.Itoa(ownership.WantedPort(c.Cluster))
+	host, port := l.Address, strconv.Itoa(immutable.WantedPort(c.Cluster))
 	if f := l.Report.Files[path]; f.Exists {
 		// As it runs, which its file alone tells.
 		if tree, err := c.Fleet.Cache.Tree(state.KindStaticPod, f.Content); err == nil {
@@ -124,10 +124,10 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 		planner.Unmount{Below: "/var/lib/kubelet", Flags: reset(l).UnmountFlags},
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns"}},
 	}
-	for _, p := range Paths(l) {
+	for _, p := range RemovedPaths(l) {
 		// No host lets a folder at its root be removed.
 		emptied := (preflight.ContentsGo[p] || p == etcdFolder(l)) && (before[host.BeforeFolder+p] != "" || state.AtRoot(p))
-		ops = append(append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}), host.PutBack(before, p)...)
+		ops = append(append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}), host.RestoreFolder(before, p)...)
 	}
 	ops = append(ops, networkOperations(l, before)...)
 	if !l.Replaced {
@@ -135,7 +135,7 @@ func cleanOperations(l topology.Departure) []planner.Operation {
 	}
 	// The modes of folders that were there before were ours meanwhile.
 	for _, dir := range pki.FoldersOf(departurePKI(l)) {
-		ops = append(ops, host.PutBack(before, dir)...)
+		ops = append(ops, host.RestoreFolder(before, dir)...)
 	}
 	if l.Replaced {
 		return append(ops, planner.Mark{Marks: *l.KeptMarks()})
@@ -160,7 +160,7 @@ func socket(l topology.Departure) string {
 	var flag, instance, block, found string
 	for _, it := range topology.RecordedItems(l.Recorded, l.Target) {
 		switch it.Address.ID() {
-		case pki.KubeletFlags:
+		case topology.KubeletFlags:
 			flag = it.Attributes.Get("args").Get("container-runtime-endpoint").AsString()
 		case kubelet.InstanceConfig:
 			instance = it.Attributes.Get("containerRuntimeEndpoint").AsString()
@@ -203,8 +203,8 @@ func etcdFolder(l topology.Departure) string {
 	return ""
 }
 
-// Paths returns what goes: the files that we own, in the folders of Kubernetes and beside.
-func Paths(l topology.Departure) []string {
+// RemovedPaths returns what goes: the files that we own, in the folders of Kubernetes and beside.
+func RemovedPaths(l topology.Departure) []string {
 	set := map[string]bool{}
 	for _, p := range []string{topology.AdminConf, pki.SuperAdminConf, topology.KubeletConf, topology.BootstrapConf, pki.ControllerConf, pki.SchedulerConf, host.LogindFile} {
 		set[p] = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/drift"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -30,15 +31,16 @@ func RefuseDamaged(v *topology.Fleet, desired, observed *state.Snapshot) diag.Di
 	if v.RefreshOnly || !slices.ContainsFunc(v.Clusters, beginsRotation) {
 		return nil
 	}
-	changes := drift.Unignored(v, planner.Diff(desired, observed, v.RecordedItems))
+	changes := drift.DropIgnored(v, diff.Changes(desired, observed, v.RecordedItems))
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if !beginsRotation(c) {
 			continue
 		}
 		if damage := clusterDamage(c, changes); len(damage) > 0 {
-			diags.Append(diag.Errorf("Damage comes before a rotation", "%s: not all that this changes is as an apply has left it:\n\n  %s\n\nNothing is changed. Once begun, a rotation comes before every other repair, "+
-				"and would stop at this. Apply without -%s first, which puts it right, then rotate:\n\n  kubewright apply",
+			diags.Append(diag.Errorf("Cluster must be repaired before a rotation", "%s: the following differs from what the last apply left:\n\n  %s\n\n"+
+				"Once begun, a rotation runs before every other repair, and would stop at this. Apply without -%s first, which repairs it, then rotate:\n\n"+
+				"  kubewright apply",
 				strings.Join(rotatingNames(c), ", "), strings.Join(damage, "\n  "), topology.ReplaceFlag).At(c.Source).For(c.Target))
 		}
 	}
@@ -75,7 +77,7 @@ func damaged(n *topology.Node, ch planner.Change) string {
 	case ch.Action == planner.Delete || ch.Action == planner.Forget || ch.OnlyRereads() || ch.Address.ID() == topology.KubeletConf && since != "":
 		return ""
 	case ch.Address.ID() == topology.KubeletClientCert && since != "":
-		return fmt.Sprintf("the kubelet cannot start again, since %s (%s)", since, topology.KubeletConf)
+		return fmt.Sprintf("the kubelet cannot restart, because %s (%s)", since, topology.KubeletConf)
 	case ch.Action == planner.Create && (was != nil || slices.Contains(neverNew, ch.Kind)):
 		return id + " is missing"
 	case ch.Action == planner.Create || was == nil:
@@ -94,7 +96,7 @@ func damaged(n *topology.Node, ch planner.Change) string {
 	case len(changed) == 0:
 		return ""
 	case ch.Kind == state.KindUnit && slices.Contains(changed, "active"):
-		return id + " does not run"
+		return id + " is not running"
 	}
 	return fmt.Sprintf("%s was changed (%s)", id, strings.Join(changed, ", "))
 }
@@ -111,7 +113,7 @@ func mends(s *topology.RotationStage, r *topology.CARotation, n *topology.Node, 
 // issuer signs what is issued in a stage: as long as not all trust the new CA, the old one.
 func issuer(s *topology.RotationStage, r *topology.CARotation) planner.Signer {
 	if s.Name == topology.TrustBoth {
-		return pki.Signer(etcd.Cluster(s), r.Base)
+		return pki.Signer(s.Cluster(), r.Base)
 	}
 	return signer(r)
 }
@@ -119,10 +121,10 @@ func issuer(s *topology.RotationStage, r *topology.CARotation) planner.Signer {
 // revive gives a kubelet that has lost its kubeconfig another one in a stage, behind
 // the operations that bring it what it is to trust.
 func revive(s *topology.RotationStage, n *topology.Node, ops []planner.Operation) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, issuer(s, c.ClusterCA()), c.CAFile(), n.Report.Files[topology.KubeletClientCert].Exists)...)
 	return planner.Step{
-		Via: c.Primary, Impact: "gives the kubelet a kubeconfig and a certificate, since it has lost its own, and restarts it; pods keep running",
+		Via: c.Primary, Impact: "issues the kubelet a kubeconfig and a certificate, because it has lost its own, and restarts it; pods keep running",
 		Operations: append(ops, pki.ReadyWait(n)...),
 	}
 }
@@ -141,8 +143,8 @@ const restarted = "restarted"
 // manager comes back in the first stage that tells it with what to sign.
 func restarting(v *topology.Fleet, place int) *topology.Waypoint {
 	w := &topology.Waypoint{Version: restarted, View: v, Place: place, Missing: planner.ReasonDrift}
-	twin := upgrade.Variant(v)
-	for j, n := range staticpod.Cluster(w).Nodes {
+	twin := upgrade.WithTwinSecrets(v)
+	for j, n := range w.Cluster().Nodes {
 		items := lostPods(n)
 		if twin != nil {
 			sensitive.Seal(v, items, lostPods(twin.Clusters[place].Nodes[j]))
@@ -168,13 +170,13 @@ func lostPods(n *topology.Node) []state.Item {
 // one control plane after the other.
 func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	var done []state.Address
-	for _, n := range etcd.InOrder(c) {
+	for _, n := range etcd.PrimaryFirst(c) {
 		id := topology.StepAddress(n.Target, topology.CertsPhase)
 		id.Waypoint = restarted
-		addUpdate(b, id, planner.Step{Operations: issueLost(n), Impact: "issues certificates that were lost, before the rotation goes on"}, nil)
+		addUpdate(b, id, planner.Step{Operations: issueLost(n), Impact: "issues lost certificates before the rotation continues"}, nil)
 		done = append(done, id)
 	}
-	for _, n := range etcd.InOrder(c) {
+	for _, n := range etcd.PrimaryFirst(c) {
 		member, plane := topology.StepAddress(n.Target, topology.EtcdPhase), topology.StepAddress(n.Target, topology.ControlPlanePhase)
 		member.Waypoint, plane.Waypoint = restarted, restarted
 		for _, id := range []state.Address{member, plane} {
@@ -194,12 +196,12 @@ func restart(b *topology.Builder, c *topology.Cluster) []state.Address {
 	return done
 }
 
-// DropsMended drops from what fails the components that do not run before a rotation goes
+// DropMended drops from what fails the components that do not run before a rotation goes
 // on, so that a proof ahead of its stages would never come. A controller manager does not
 // start beside a file of both CAs before a stage tells it with what to sign. In one that has
 // begun, what has not read its files is restarted by a stage, or behind the last; and who
 // shows or holds what is not valid any more is trusted when a stage has issued another.
-func DropsMended(c *topology.Cluster, changes []planner.Change) {
+func DropMended(c *topology.Cluster, changes []planner.Change) {
 	if len(c.Stages) == 0 {
 		return
 	}
@@ -223,7 +225,7 @@ func toldToSign(c *topology.Cluster, n *topology.Node, changes []planner.Change)
 // unreadBy reports whether a component has not read a file as it is now.
 func unreadBy(n *topology.Node, component string) bool {
 	return slices.ContainsFunc(staticpod.ReadersOf(n, ""), func(r topology.CertConsumer) bool {
-		return r.Component == component && slices.ContainsFunc(staticpod.Files(r, n), func(path string) bool { return n.Report.Outdated(component, path) })
+		return r.Component == component && slices.ContainsFunc(staticpod.FilesRead(r, n), func(path string) bool { return n.Report.Outdated(component, path) })
 	})
 }
 

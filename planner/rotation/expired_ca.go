@@ -33,7 +33,7 @@ func ExpiredCAs(c *topology.Cluster) map[string]string {
 	for _, a := range c.Authorities {
 		if a.KeyLocation == topology.Made && asked(c, a.Name) && !tidying(c) && pki.CAExpired(c, a) {
 			out[a.Base] = c.Cas[a.Base]
-			carries = carries || pki.Carries(a)
+			carries = carries || pki.NeededByAPI(a)
 		}
 	}
 	if !carries {
@@ -44,12 +44,12 @@ func ExpiredCAs(c *topology.Cluster) map[string]string {
 
 // replacing reports whether there are such: the command that asked for it goes on, and asks
 // for no other one.
-func replacing(c *topology.Cluster) bool { return len(pki.LeftExpired(c)) > 0 }
+func replacing(c *topology.Cluster) bool { return len(pki.CAsReplacedHalfway(c)) > 0 }
 
 // replaceAtOnce tells the cluster, once it answers, of its CA that was replaced, and takes
 // away those that have ended.
 func replaceAtOnce(b *topology.Builder, c *topology.Cluster) {
-	ended := pki.LeftExpired(c)
+	ended := pki.CAsReplacedHalfway(c)
 	maps.Copy(ended, c.AtOnce)
 	if len(ended) == 0 {
 		return
@@ -70,7 +70,7 @@ func replaceAtOnce(b *topology.Builder, c *topology.Cluster) {
 	}
 	end := topology.StepAddress(c.Primary, topology.CertsPhase)
 	end.Waypoint = replacedCA
-	addUpdate(b, end, planner.Step{Operations: ops, Impact: "takes away the CA that has ended"}, before)
+	addUpdate(b, end, planner.Step{Operations: ops, Impact: "removes the expired CA"}, before)
 }
 
 // tellReplaced tells nodes that join, and pods, of the CA that has taken an old one's place,
@@ -82,6 +82,7 @@ func tellReplaced(b *topology.Builder, c *topology.Cluster, old string, before [
 	info.Waypoint, pods.Waypoint = replacedCA, replacedCA
 	addUpdate(b, info, told(s), before)
 	addUpdate(b, pods, publishedTo(s, r), append(before, info))
-	b.Draft.Rotations = append(b.Draft.Rotations, topology.Rotation{Cluster: c.Target, CA: "ca"}.String()+": the CA has ended; when everything below the new one is issued and the API answers, the cluster is told of it.")
+	b.Draft.Rotations = append(b.Draft.Rotations, topology.Rotation{Cluster: c.Target, CA: "ca"}.String()+": the CA has expired; when everything below the new "+
+		"one is issued and the API answers, the new CA is published in the cluster.")
 	return []state.Address{pods}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
@@ -97,7 +96,7 @@ func (f fileFlag) item() string {
 	case f.isField():
 		return topology.KubeletConfig
 	case f.component == "kubelet":
-		return pki.KubeletFlags
+		return topology.KubeletFlags
 	}
 	return topology.Manifest(f.component)
 }
@@ -135,7 +134,7 @@ func (f fileFlag) strayIn(n *topology.Node, it state.Item) []strayFlag {
 		add(field.AsString(), f.name)
 	}
 	for _, a := range it.Attributes.Get("args").AsArgs() {
-		if ownership.FlagOf(f.component, a.Name) == f.name {
+		if kubeadm.FlagName(f.component, a.Name) == f.name {
 			add(a.Of().AsString(), state.JoinPath("args", a.Name))
 		}
 	}
@@ -176,14 +175,15 @@ func checkFlags(c *topology.Cluster) diag.Diagnostics {
 			continue
 		}
 		for _, s := range strayFlags(c, r.Name) {
-			has := fmt.Sprintf("it has to be %q", s.wanted(c.Cluster))
+			has := fmt.Sprintf("it must be %q", s.wanted(c.Cluster))
 			if s.file == "" {
-				has = "it has to be left out"
+				has = "it must not be set"
 			}
-			text := fmt.Sprintf("%s: the configuration gives %s the value %q on %s (%s), and while the CA is rotated %s", topology.Rotation{Cluster: c.Target, CA: r.Name}, s.fileFlag, s.value, s.node.Target, s.node.Address, has)
-			diags.Append(diag.Errorf("Flag names another file", "%s: else the component would be left behind with the old CA, or would not start, since a controller manager signs with no file of two CAs. Nothing is changed. "+
-				"Take the flag, or the patch that sets it, out of the configuration, apply that, and run the same command again. "+
-				"What its file trusts besides is not trusted meanwhile: put the flag back when the rotation is complete, with the new CA in that file.", c.Fleet.Config.Secrets.Text(text)).At(s.at).For(c.Target))
+			text := fmt.Sprintf("%s: the configuration sets %s to %q on %s (%s), but while the CA is rotated %s", topology.Rotation{Cluster: c.Target, CA: r.Name}, s.fileFlag, s.value, s.node.Target, s.node.Address, has)
+			diags.Append(diag.Errorf("Flag names another file", "%s: otherwise the component would keep the old CA, or would not start, "+
+				"since a controller manager cannot sign with a file of two CAs. Remove the flag, or the patch that sets it, from the configuration, apply that, "+
+				"and run the same command again. Other CAs in its file are not trusted meanwhile: restore the flag when the rotation is complete, "+
+				"with the new CA in that file.", c.Fleet.Config.Secrets.Text(text)).At(s.at).For(c.Target))
 		}
 	}
 	return diags

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
@@ -23,7 +22,7 @@ import (
 // rotationStageCertificates returns the operations on a control plane's CA files and certificates.
 func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
-	for _, r := range etcd.Cluster(s).Rotating {
+	for _, r := range s.Cluster().Rotating {
 		if !takesPart(s, r) {
 			continue
 		}
@@ -42,8 +41,8 @@ func rotationStageCertificates(s *topology.RotationStage, n *topology.Node) []pl
 // cARotationTrust makes the new CA, or brings it, and puts it behind the old one.
 func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	crt, next := r.Base+".crt", r.NextBase()+".crt"
-	bundle := n.CasIn(crt)
-	present := r.Begun && slices.Contains(n.CasIn(next), r.New) && n.Report.Files[r.NextBase()+".key"].Exists
+	bundle := n.CADigestsIn(crt)
+	present := r.Begun && slices.Contains(n.CADigestsIn(next), r.New) && n.Report.Files[r.NextBase()+".key"].Exists
 	if present && slices.Contains(bundle, r.Old) && slices.Contains(bundle, r.New) && n.Report.Files[r.OldFile()].Exists {
 		return nil
 	}
@@ -60,7 +59,7 @@ func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operati
 	default:
 		ops = append(ops, bringNext(r))
 	}
-	if !r.Begun || len(bundle) > 0 || !slices.Equal(n.CasIn(r.OldFile()), []string{r.Old}) { // else only ca.crt was lost
+	if !r.Begun || len(bundle) > 0 || !slices.Equal(n.CADigestsIn(r.OldFile()), []string{r.Old}) { // else only ca.crt was lost
 		ops = append(ops, planner.BundleTrust{To: r.OldFile(), Of: []string{crt}})
 	}
 	return append(ops,
@@ -70,7 +69,7 @@ func cARotationTrust(r *topology.CARotation, n *topology.Node) []planner.Operati
 // reissue has the new CA sign what the old one has signed.
 func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
 	var ops []planner.Operation
-	if r.Begun && len(n.CasIn(r.Base+".crt")) == 0 { // lost since all trust both
+	if r.Begun && len(n.CADigestsIn(r.Base+".crt")) == 0 { // lost since all trust both
 		ops = append(ops, cARotationTrust(r, n)...)
 	}
 	for _, leaf := range leavesOf(r, n) {
@@ -86,11 +85,11 @@ func reissue(r *topology.CARotation, n *topology.Node) []planner.Operation {
 
 // drop puts the new CA in the old one's place.
 func drop(r *topology.CARotation, n *topology.Node) []planner.Operation {
-	if r.Begun && slices.Equal(n.CasIn(r.Base+".crt"), []string{r.New}) {
+	if r.Begun && slices.Equal(n.CADigestsIn(r.Base+".crt"), []string{r.New}) {
 		return nil
 	}
 	var ops []planner.Operation
-	if next := r.NextBase(); r.Begun && n.Target != r.Source && (len(n.CasIn(next+".crt")) == 0 || !n.Report.Files[next+".key"].Exists) {
+	if next := r.NextBase(); r.Begun && n.Target != r.Source && (len(n.CADigestsIn(next+".crt")) == 0 || !n.Report.Files[next+".key"].Exists) {
 		ops = append(ops, bringNext(r))
 	}
 	return append(ops,
@@ -112,7 +111,7 @@ func rotationStageDescribe(s *topology.RotationStage, n *topology.Node) string {
 	if cas := describeCAs(s, n); cas != "" {
 		out = append(out, cas)
 	}
-	if keys := etcd.Cluster(s).Keys; keys.TakesPart(s.Name) {
+	if keys := s.Cluster().Keys; keys.TakesPart(s.Name) {
 		out = append(out, keyRotationDescribe(keys, s.Name))
 	}
 	return strings.Join(out, "; ")
@@ -120,7 +119,7 @@ func rotationStageDescribe(s *topology.RotationStage, n *topology.Node) string {
 
 func describeCAs(s *topology.RotationStage, n *topology.Node) string {
 	var names []string
-	for _, r := range etcd.Cluster(s).Rotating {
+	for _, r := range s.Cluster().Rotating {
 		if takesPart(s, r) {
 			names = append(names, r.CAName)
 		}
@@ -131,20 +130,20 @@ func describeCAs(s *topology.RotationStage, n *topology.Node) string {
 	list := strings.Join(names, ", ")
 	switch s.Name {
 	case topology.TrustBoth:
-		if n.Target == etcd.Cluster(s).Rotating[0].Source && !etcd.Cluster(s).Rotating[0].Begun {
-			return "makes a new CA beside the old one, and trusts both: " + list
+		if n.Target == s.Cluster().Rotating[0].Source && !s.Cluster().Rotating[0].Begun {
+			return "creates a new CA beside the old one, and trusts both: " + list
 		}
-		return "brings the new CA, and trusts both: " + list
+		return "installs the new CA, and trusts both: " + list
 	case topology.Reissue:
-		return "issues what the old CA has signed by the new one: " + list
+		return "reissues with the new CA what the old one has signed: " + list
 	}
-	return "puts the new CA in the place of the old one: " + list
+	return "replaces the old CA with the new one: " + list
 }
 
 // describeKubeconfigs says what becomes of a control plane's kubeconfigs.
 func describeKubeconfigs(s *topology.RotationStage) string {
 	return map[string]string{
-		topology.TrustBoth: "has its kubeconfigs trust both", topology.Reissue: "issues its kubeconfigs by the new one", topology.DropOld: "has its kubeconfigs trust the new one alone",
+		topology.TrustBoth: "makes its kubeconfigs trust both", topology.Reissue: "reissues its kubeconfigs with the new CA", topology.DropOld: "makes its kubeconfigs trust the new CA only",
 	}[s.Name]
 }
 
@@ -159,7 +158,7 @@ func satisfied(s *topology.RotationStage, r *topology.CARotation, cas []string) 
 // rotationStageKubeconfigs returns the operations on the kubeconfigs of a control plane's
 // administrator and controllers.
 func rotationStageKubeconfigs(s *topology.RotationStage, n *topology.Node) []planner.Operation {
-	r, ca := etcd.Cluster(s).ClusterCA(), etcd.Cluster(s).CAFile()
+	r, ca := s.Cluster().ClusterCA(), s.Cluster().CAFile()
 	if !takesPart(s, r) {
 		return nil
 	}
@@ -175,7 +174,7 @@ func rotationStageKubeconfigs(s *topology.RotationStage, n *topology.Node) []pla
 			op := pki.WriteKubeconfig(n, k, planner.Change{Action: planner.Update}).(planner.WriteKubeconfig)
 			op.CA, op.Trust = issuer(s, r), ca
 			ops = append(ops, op)
-		case s.Name != topology.Reissue && satisfied(s, r, n.CasIn(k.Path)):
+		case s.Name != topology.Reissue && satisfied(s, r, n.CADigestsIn(k.Path)):
 		case s.Name != topology.Reissue:
 			ops = append(ops, planner.SetKubeconfig{Path: k.Path, Trust: ca})
 		case !r.Begun || f.Kubeconfig == nil || f.Kubeconfig.Client == nil || f.Kubeconfig.Client.IssuerKeyDigest != r.New:
@@ -199,7 +198,7 @@ func takesUp(n *topology.Node, w topology.PhaseWork, phase string, t staticpod.C
 // untouched tells of a file that this rotation does not write in the stage: that
 // somebody has not read it is another matter.
 func untouched(s *topology.RotationStage, path string) bool {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	if writes(c.Keys, s.Name, path) {
 		return false
 	}
@@ -214,7 +213,7 @@ func untouched(s *topology.RotationStage, path string) bool {
 // rotationStageKubelet has a node's kubelet trust what it has to, or gives it a certificate
 // of the new CA.
 func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	r := c.ClusterCA()
 	switch {
 	case !takesPart(s, r):
@@ -224,7 +223,7 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	}
 	ca := c.CAFile()
 	var ops []planner.Operation
-	if !n.IsControlPlane() && !satisfied(s, r, n.CasIn(ca)) {
+	if !n.IsControlPlane() && !satisfied(s, r, n.CADigestsIn(ca)) {
 		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
 		if s.Name == topology.DropOld {
 			ops = append(ops, host.MarkCA(n, r.Old))
@@ -233,14 +232,14 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 	if mends(s, r, n, topology.KubeletConf) {
 		return revive(s, n, ops)
 	}
-	if len(ops) == 0 && satisfied(s, r, n.CasIn(topology.KubeletConf)) && !n.Report.Outdated(observe.KubeletProcess.Name, topology.KubeletConf) {
+	if len(ops) == 0 && satisfied(s, r, n.CADigestsIn(topology.KubeletConf)) && !n.Report.Outdated(observe.KubeletProcess.Name, topology.KubeletConf) {
 		return planner.Step{}
 	}
 	step := planner.Step{Operations: append(ops, planner.SetKubeconfig{Path: topology.KubeletConf, Trust: ca})}
 	pki.RestartKubelet(n, &step)
-	step.Impact = "has the kubelet trust both, and restarts it; pods keep running"
+	step.Impact = "makes the kubelet trust both, and restarts it; pods keep running"
 	if s.Name == topology.DropOld {
-		step.Impact = "has the kubelet trust the new CA alone, and restarts it; pods keep running"
+		step.Impact = "makes the kubelet trust the new CA only, and restarts it; pods keep running"
 	}
 	return step
 }
@@ -249,24 +248,24 @@ func rotationStageKubelet(s *topology.RotationStage, n *topology.Node) planner.S
 // its kubeconfig: it takes that over and goes on from there, as when its own has ended.
 func kubeletCertificate(s *topology.RotationStage, n *topology.Node, r *topology.CARotation) planner.Step {
 	own := n.Report.Files[topology.KubeletClientCert].Certificates
-	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.Inlined(n) {
+	if r.Begun && len(own) > 0 && own[0].IssuerKeyDigest == r.New && !kubelet.HasInlinedCertificate(n) {
 		return planner.Step{}
 	}
-	ca := etcd.Cluster(s).CAFile()
+	ca := s.Cluster().CAFile()
 	var ops []planner.Operation
-	if !n.IsControlPlane() && r.Begun && len(n.CasIn(ca)) == 0 {
+	if !n.IsControlPlane() && r.Begun && len(n.CADigestsIn(ca)) == 0 {
 		ops = append(ops, planner.CopySecrets{From: r.Source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: topology.Root}}})
 	}
 	ops = append(ops, pki.ReplaceKubeletCertificate(n, signer(r), ca, true)...)
 	return planner.Step{
-		Via: n.Cluster.Primary, Impact: "gives the kubelet a certificate of the new CA and restarts it; pods keep running",
+		Via: n.Cluster.Primary, Impact: "issues the kubelet a certificate of the new CA and restarts it; pods keep running",
 		Operations: append(ops, pki.ReadyWait(n)...),
 	}
 }
 
 // clusterInfo has nodes that join from now on trust what the others do.
 func clusterInfo(s *topology.RotationStage) planner.Step {
-	if s.Name == topology.Reissue || !takesPart(s, etcd.Cluster(s).ClusterCA()) {
+	if s.Name == topology.Reissue || !takesPart(s, s.Cluster().ClusterCA()) {
 		return planner.Step{}
 	}
 	return told(s)
@@ -274,12 +273,12 @@ func clusterInfo(s *topology.RotationStage) planner.Step {
 
 // told tells nodes that join what is in the file of the CA.
 func told(s *topology.RotationStage) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	for _, it := range objects.ObjectItems(c, topology.TokenPhase) {
 		if it.Address.ID() != state.ClusterInfo.String() {
 			continue
 		}
-		return planner.Step{Via: c.Primary, Impact: "tells nodes that join which CA to trust", Operations: []planner.Operation{
+		return planner.Step{Via: c.Primary, Impact: "publishes which CA joining nodes have to trust", Operations: []planner.Operation{
 			planner.ApplyObject{Object: sensitive.ParsedObject(it.Content), CAFrom: c.CAFile(), CAKey: state.ClusterInfoKey},
 		}}
 	}
@@ -289,7 +288,7 @@ func told(s *topology.RotationStage) planner.Step {
 // published waits until pods of every namespace are told, and before anything is
 // issued by the new CA has those restart that are ours and call the API.
 func published(s *topology.RotationStage) planner.Step {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	r := c.ClusterCA()
 	if s.Name == topology.Reissue || !takesPart(s, r) {
 		return planner.Step{}
@@ -298,8 +297,8 @@ func published(s *topology.RotationStage) planner.Step {
 }
 
 func publishedTo(s *topology.RotationStage, r *topology.CARotation) planner.Step {
-	c := etcd.Cluster(s)
-	step := planner.Step{Via: c.Primary, Impact: "waits until every namespace is told", Operations: []planner.Operation{
+	c := s.Cluster()
+	step := planner.Step{Via: c.Primary, Impact: "waits until the CA is published in every namespace", Operations: []planner.Operation{
 		planner.Wait{For: planner.WaitRootCA, Name: c.CAFile(), Timeout: publishTime},
 	}}
 	if s.Name != topology.TrustBoth {

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -25,7 +25,7 @@ func disturbed(c *topology.Cluster) *rotationConflict {
 	for _, n := range c.Nodes {
 		switch {
 		case n.Report == nil && !RotationWaits(c):
-			return &rotationConflict{fmt.Sprintf("%s could not be looked at", n.Target), toLeaveFirst(c, n.Target)}
+			return &rotationConflict{fmt.Sprintf("%s could not be observed", n.Target), toLeaveFirst(c, n.Target)}
 		case n.Report == nil:
 		case c.Fleet.Replaces(n.Target):
 			return renewed(c, n, "replaced")
@@ -42,7 +42,7 @@ func disturbed(c *topology.Cluster) *rotationConflict {
 	case len(pki.FormerHosts(c)) > 0:
 		return &rotationConflict{"the endpoint would move", otherwise(c)}
 	case c.Fleet.Targeted:
-		return &rotationConflict{"the plan is for targets only", "Leave -target out."}
+		return &rotationConflict{"the plan is restricted to targets", "Plan without -target."}
 	}
 	return nil
 }
@@ -54,9 +54,9 @@ func RotationWaits(c *topology.Cluster) bool { return c.Report == nil && staticp
 // otherwise returns what to do about something that is not to be done now.
 func otherwise(c *topology.Cluster) string {
 	if staticpod.RotationBegun(c) {
-		return "The rotation has begun: take the change back, apply until the rotation is complete, and make the change then."
+		return "The rotation has begun: revert the change, apply until the rotation is complete, and make the change then."
 	}
-	return "Do one after the other."
+	return "Make one change after the other."
 }
 
 // renewed reports a node that would join, again or for the first time. One whose
@@ -70,8 +70,8 @@ func renewed(c *topology.Cluster, n *topology.Node, how string) *rotationConflic
 	}
 	lost := x != nil && x.Report == nil || x == nil && topology.Traceless(n.Report)
 	if lost && staticpod.RotationBegun(c) && c.Fleet.RecordedNode(n.Target) {
-		d.way = "Its host holds nothing of the cluster any more: take its block, or its key, out of the configuration; " + leavesFirstBy(c, n.Target) +
-			"\n\nWhen the rotation is complete, put it back: it joins then."
+		d.way = "Its host holds nothing of the cluster any more: remove its block, or its key, from the configuration; " + leavesFirstBy(c, n.Target) +
+			"\n\nWhen the rotation is complete, add it back: it joins then."
 	}
 	return d
 }
@@ -82,14 +82,14 @@ func departing(c *topology.Cluster) *rotationConflict {
 		switch {
 		case l.Cluster != c || leavesFirst(c, l):
 		case l.Acts():
-			return &rotationConflict{fmt.Sprintf("%s would leave", l.Target), otherwise(c)}
+			return &rotationConflict{fmt.Sprintf("%s would be removed", l.Target), otherwise(c)}
 		case !RotationWaits(c):
-			return &rotationConflict{fmt.Sprintf("%s would leave, and could not be looked at", l.Target), toLeaveFirst(c, l.Target)}
+			return &rotationConflict{fmt.Sprintf("%s would be removed, and could not be observed", l.Target), toLeaveFirst(c, l.Target)}
 		}
 	}
 	for _, t := range c.Fleet.Forgotten() {
 		if c.Fleet.RecordedNode(t) && c.Fleet.Recorded.Nodes[t].Cluster == c.Label {
-			return &rotationConflict{fmt.Sprintf("the state would forget %s, which goes on with the old one", t), otherwise(c)}
+			return &rotationConflict{fmt.Sprintf("the state would forget %s, which would keep the old CA", t), otherwise(c)}
 		}
 	}
 	return nil
@@ -119,9 +119,10 @@ func unheard(c *topology.Cluster) *rotationConflict {
 		return nil
 	}
 	return &rotationConflict{
-		fmt.Sprintf("no block speaks of %s, which would be cut off", strings.Join(topology.Sorted(names), ", ")),
-		"Give what an earlier apply has made its block back: it is known again then. What was joined by hand, or is gone, leaves first: " +
-			"drain it, clean its host (kubeadm reset), and delete its Node (kubectl delete node). It can join again when the rotation is complete.",
+		fmt.Sprintf("unmanaged nodes would be cut off (%s)", strings.Join(topology.Sorted(names), ", ")),
+		"Restore the block of a node that an earlier apply joined: it is managed again then. " +
+			"A node that was joined by hand, or is gone, has to be removed first: drain it, clean its host (kubeadm reset), " +
+			"and delete its Node (kubectl delete node). It can join again when the rotation is complete.",
 	}
 }
 
@@ -151,9 +152,10 @@ func warnUnready(c *topology.Cluster) *diag.Diagnostic {
 	if len(names) == 0 {
 		return nil
 	}
-	return diag.Warningf("Node is not ready", "%s: the Node is not Ready of %s. While the CA is rotated each kubelet is restarted, and waited for until its Node is Ready. "+
-		"The rotation waits %s for that before it changes anything, and does not begin without it: half done it would keep nodes from coming and going, and the version from changing. "+
-		"kubectl describe node shows what is wrong. An apply without -%s puts right what it can, and has a node leave whose block is taken out.",
+	return diag.Warningf("Node is not ready", "%s: the Node of %s is not Ready. While the CA is rotated each kubelet is restarted, "+
+		"and its Node has to become Ready again. The rotation waits %s for that before it changes anything, and does not begin without it: "+
+		"an incomplete rotation would keep nodes from being added and removed, and the version from changing. kubectl describe node shows what is wrong. "+
+		"An apply without -%s repairs what it can, and removes a node whose block is deleted.",
 		topology.Rotation{Cluster: c.Target, CA: c.ClusterCA().Name}, strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck, topology.ReplaceFlag).At(c.Source).For(c.Target)
 }
 
@@ -169,16 +171,16 @@ func leavesFirst(c *topology.Cluster, l topology.Departure) bool {
 func toLeaveFirst(c *topology.Cluster, t state.Target) string {
 	takeOut := ""
 	if c.Fleet.Configured(t) {
-		takeOut = "take its block, or its key, out of the configuration and "
+		takeOut = "remove its block, or its key, from the configuration and "
 	}
-	return "Bring it to answer, and run the same command again. If its host is gone for good, " + takeOut + "say so: " + leavesFirstBy(c, t)
+	return "Make it reachable, and run the same command again. If its host is gone for good, " + takeOut + "declare that: " + leavesFirstBy(c, t)
 }
 
 // leavesFirstBy returns the command by which a node leaves that has no host any more.
 func leavesFirstBy(c *topology.Cluster, t state.Target) string {
-	then := "its node is taken out of the cluster through the others before the rotation goes on"
+	then := "its node is removed from the cluster through the others before the rotation continues"
 	if !staticpod.RotationBegun(c) {
-		then = "its node is taken out of the cluster through the others, and the CA can be rotated after that"
+		then = "its node is removed from the cluster through the others, and the CA can be rotated after that"
 	}
 	command := "kubewright apply"
 	if !c.Fleet.Answers(t) {
@@ -191,7 +193,7 @@ func leavesFirstBy(c *topology.Cluster, t state.Target) string {
 // somebody joins etcd none is: that waits for the end of the rotation, and who leaves
 // may have to wait for that.
 func departures(c *topology.Cluster) []state.Address {
-	if slices.ContainsFunc(etcd.MembershipChanges(c), func(a planner.Act) bool { return a.Add }) {
+	if slices.ContainsFunc(etcd.MembershipChanges(c), func(a quorum.Act) bool { return a.Add }) {
 		return nil
 	}
 	var out []state.Address

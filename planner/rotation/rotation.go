@@ -48,7 +48,7 @@ func tidying(c *topology.Cluster) bool {
 	if c.PrimaryNode() == nil {
 		return false
 	}
-	planes := slices.DeleteFunc(etcd.InOrder(c), func(n *topology.Node) bool { return n.Report == nil })
+	planes := slices.DeleteFunc(etcd.PrimaryFirst(c), func(n *topology.Node) bool { return n.Report == nil })
 	left := func(told, second func(*topology.Node) []string, private string) bool {
 		var next []string
 		for _, n := range planes {
@@ -61,7 +61,7 @@ func tidying(c *topology.Cluster) bool {
 			slices.ContainsFunc(planes, func(n *topology.Node) bool { return len(second(n)) == 0 || !n.Report.Files[private].Exists })
 	}
 	for _, a := range c.Authorities {
-		if a.KeyLocation == topology.Made && left(func(n *topology.Node) []string { return n.CasIn(a.Base + ".crt") }, func(n *topology.Node) []string { return n.CasIn(a.NextBase() + ".crt") }, a.NextBase()+".key") {
+		if a.KeyLocation == topology.Made && left(func(n *topology.Node) []string { return n.CADigestsIn(a.Base + ".crt") }, func(n *topology.Node) []string { return n.CADigestsIn(a.NextBase() + ".crt") }, a.NextBase()+".key") {
 			return true
 		}
 	}
@@ -106,13 +106,13 @@ func changes(r *topology.CARotation) bool {
 
 // cARotationFind sees how far the rotation has come.
 func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
-	order := etcd.InOrder(c)
+	order := etcd.PrimaryFirst(c)
 	trusted := func(ca string) bool {
-		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CasIn(r.Base+".crt"), ca) })
+		return slices.ContainsFunc(order, func(n *topology.Node) bool { return slices.Contains(n.CADigestsIn(r.Base+".crt"), ca) })
 	}
 	for _, n := range order {
 		// A CA that nobody trusts may be anybody's.
-		next := n.CasIn(r.NextBase() + ".crt")
+		next := n.CADigestsIn(r.NextBase() + ".crt")
 		if len(next) > 0 && n.Report.Files[r.NextBase()+".key"].Exists && trusted(next[0]) && standsAt(r, order[0], n) {
 			r.Source, r.New, r.Begun = n.Target, next[0], true
 			break
@@ -120,11 +120,11 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 	}
 	for _, n := range order {
 		for _, path := range []string{r.OldFile(), r.Base + ".crt"} {
-			if cas := n.CasIn(path); len(cas) > 0 && cas[0] != r.New && r.Old == "" {
+			if cas := n.CADigestsIn(path); len(cas) > 0 && cas[0] != r.New && r.Old == "" {
 				r.Old = cas[0]
 			}
 		}
-		if cas := n.CasIn(r.Base + ".crt"); r.Begun && len(cas) > 0 && cas[0] == r.New {
+		if cas := n.CADigestsIn(r.Base + ".crt"); r.Begun && len(cas) > 0 && cas[0] == r.New {
 			r.Dropping = true
 		}
 	}
@@ -134,7 +134,7 @@ func cARotationFind(r *topology.CARotation, c *topology.Cluster) {
 // standsAt reports whether the primary's CA is of the rotation whose files a control plane has: it
 // is not when a CA that has ended was replaced at once meanwhile, which begins on the primary.
 func standsAt(r *topology.CARotation, primary, n *topology.Node) bool {
-	at, of := primary.CasIn(r.Base+".crt"), slices.Concat(n.CasIn(r.OldFile()), n.CasIn(r.Base+".crt"), n.CasIn(r.NextBase()+".crt"))
+	at, of := primary.CADigestsIn(r.Base+".crt"), slices.Concat(n.CADigestsIn(r.OldFile()), n.CADigestsIn(r.Base+".crt"), n.CADigestsIn(r.NextBase()+".crt"))
 	return len(at) == 0 || slices.ContainsFunc(at, func(ca string) bool { return slices.Contains(of, ca) })
 }
 
@@ -180,24 +180,26 @@ func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
 	}
 	c := v.Clusters[i]
 	if !c.Founding && tidying(c) {
-		return diag.Warningf("Rotation is over", "-%s=%s: a rotation is complete, and was cut short as it took its files away. This plan does that. To rotate once more, run the same command again when it is done.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+		return diag.Warningf("Rotation is already complete", "-%s=%s: an earlier rotation is complete, but was interrupted before its files were removed. "+
+			"This plan removes them. To rotate again, run the same command when that is done.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
 	}
 	j := slices.IndexFunc(c.Authorities, func(a topology.CA) bool { return a.Name == r.CA })
 	if replacing(c) && (j < 0 || c.AtOnce[c.Authorities[j].Base] == "") {
-		return diag.Warningf("Replacement goes on", "-%s=%s: a CA that had ended was replaced by a new one, and that was cut short. This plan goes on with it, and rotates nothing. To rotate once more, run the same command again when it is done.",
+		return diag.Warningf("Replacement of an expired CA continues", "-%s=%s: the replacement of an expired CA was interrupted. This plan continues it, and rotates nothing. "+
+			"To rotate again, run the same command when that is done.",
 			topology.ReplaceFlag, r).At(c.Source).For(c.Target)
 	}
 	switch {
 	case j < 0 && r.CA == serviceAccount && !c.Founding:
 		return nil
 	case j < 0 && r.CA == serviceAccount:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster is not there yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster does not exist yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
 	case j < 0 && r.CA == "etcd-ca":
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the etcd of this cluster is not ours, and neither is its CA.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the etcd of this cluster is external, and so is its CA.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
 	case j < 0:
 		return diag.Errorf("Nothing to rotate", "-%s=%s: there is no such CA. There are %s.", topology.ReplaceFlag, r, strings.Join(Rotatable(), ", ")).At(c.Source).For(c.Target)
 	case c.Founding:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster is not there yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster does not exist yet.", topology.ReplaceFlag, r).At(c.Source).For(c.Target)
 	}
 	return checkGiven(c, c.Authorities[j], r)
 }
@@ -205,17 +207,18 @@ func checkRequest(v *topology.Fleet, r topology.Rotation) *diag.Diagnostic {
 // checkGiven refuses to rotate a CA of the operator's, unless another one is given
 // whose key may lie on the control planes.
 func checkGiven(c *topology.Cluster, a topology.CA, r topology.Rotation) *diag.Diagnostic {
-	const summary = "CA is yours"
+	const summary = "CA is managed outside kubewright"
 	at := func(d *diag.Diagnostic) *diag.Diagnostic { return d.At(pki.Place(c, a.Block)).For(c.Target) }
 	switch {
 	case a.KeyLocation == topology.Made || c.Rotation(a.Base) != nil:
 		return nil
 	case a.KeyLocation == topology.OnHosts:
-		return at(diag.Errorf(summary, "-%s=%s: the block %s gives the CA %q, with which the cluster signs already, and kubewright does not make another. Nothing is changed. "+
-			"Give the certificate and the key of the new CA in that block, with on_hosts = true, and run the same command again.", topology.ReplaceFlag, r, a.Block, a.CommonName))
+		return at(diag.Errorf(summary, "-%s=%s: the block %s provides the CA %q, with which the cluster signs already, and kubewright does not create another. "+
+			"Provide the certificate and the key of the new CA in that block, with on_hosts = true, and run the same command again.", topology.ReplaceFlag, r, a.Block, a.CommonName))
 	}
-	return at(diag.Errorf(summary, "-%s=%s: the block %s gives the CA %q, whose key is not on the control planes. kubewright rotates CAs whose keys are: while one is rotated "+
-		"the cluster signs with the old one and then with the new one by itself. Nothing is changed. To go on using yours beyond its end, have its certificate issued anew for the same key and give that.",
+	return at(diag.Errorf(summary, "-%s=%s: the block %s provides the CA %q, whose key is not on the control planes. "+
+		"kubewright rotates only CAs whose keys are there: during a rotation the cluster itself signs with the old key and then with the new one. "+
+		"To keep using this CA after it expires, have its certificate reissued for the same key and provide that.",
 		topology.ReplaceFlag, r, a.Block, a.CommonName))
 }
 
@@ -228,19 +231,19 @@ func checkRotation(c *topology.Cluster) diag.Diagnostics {
 		return diags
 	}
 	if d := cmp.Or(disturbed(c), unheard(c)); d != nil {
-		return diag.Diagnostics{diag.Errorf("CA is rotated alone", "%s: %s. Nothing is changed. While a CA of a cluster is rotated its nodes, versions and endpoint stay as they are, "+
-			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(rotatingNames(c), ", "), d.why, d.way).At(c.Source).For(c.Target)}
+		return diag.Diagnostics{diag.Errorf("CA rotation cannot be combined with other changes", "%s: %s. While a CA of a cluster is rotated, its nodes, versions and endpoint stay as they "+
+			"are, and every node must be observed: one that does not receive the new CA would be cut off. %s", strings.Join(rotatingNames(c), ", "), d.why, d.way).At(c.Source).For(c.Target)}
 	}
 	if d := incomplete(c); d != nil {
 		return diag.Diagnostics{d}
 	}
 	if RotationWaits(c) {
-		return diag.Diagnostics{diag.Warningf("Rotation waits", "%s: the API does not answer, so nobody can tell whether all have taken up the new CA. "+
-			"The rotation goes on with the first apply that finds the API.", strings.Join(rotatingNames(c), ", ")).At(c.Source).For(c.Target)}
+		return diag.Diagnostics{diag.Warningf("Rotation is paused", "%s: the API does not answer, so it is unknown whether all components have loaded the new CA. "+
+			"The rotation continues with the first apply that reaches the API.", strings.Join(rotatingNames(c), ", ")).At(c.Source).For(c.Target)}
 	}
 	if c.Report == nil {
-		return diag.Diagnostics{diag.Errorf("API does not answer", "%s: a CA is rotated while the API answers, since only that tells whether all have taken up the new one. "+
-			"Nothing is changed. Repair the cluster first (%s).", strings.Join(rotatingNames(c), ", "), observe.DarkTargets(c)[0].Reason).At(c.Source).For(c.Target)}
+		return diag.Diagnostics{diag.Errorf("API does not answer", "%s: a CA is rotated only while the API answers, since only the API shows whether all "+
+			"components have loaded the new one. Repair the cluster first (%s).", strings.Join(rotatingNames(c), ", "), observe.DarkTargets(c)[0].Reason).At(c.Source).For(c.Target)}
 	}
 	var diags diag.Diagnostics
 	for _, d := range []*diag.Diagnostic{warnUnready(c), otherCallers(c)} {
@@ -255,9 +258,9 @@ func checkRotation(c *topology.Cluster) diag.Diagnostics {
 func impure(c *topology.Cluster) *diag.Diagnostic {
 	for _, r := range c.Rotating {
 		for _, n := range c.ControlPlanes() {
-			if cas := n.CasIn(r.Base + ".crt"); !r.Begun && len(cas) > 1 {
-				return diag.Errorf("File trusts several CAs", "%s (%s) has %d certificates in %s.crt. Rotating the CA would leave the new one alone in it. Nothing is changed. "+
-					"Leave only the CA with which the cluster signs in that file, on every node, and have the components read it.", n.Target, n.Address, len(cas), r.Base).At(n.Source).For(n.Target)
+			if cas := n.CADigestsIn(r.Base + ".crt"); !r.Begun && len(cas) > 1 {
+				return diag.Errorf("CA file has several CAs", "%s (%s) has %d certificates in %s.crt. A rotation would leave only the new CA in it. "+
+					"Keep only the CA with which the cluster signs in that file, on every node, and have the components reload it.", n.Target, n.Address, len(cas), r.Base).At(n.Source).For(n.Target)
 			}
 		}
 	}
@@ -272,11 +275,11 @@ func incomplete(c *topology.Cluster) *diag.Diagnostic {
 	}
 	for _, n := range c.ControlPlanes() {
 		var lacks []string
-		for _, path := range pki.Lacks(n) {
+		for _, path := range pki.MissingKeyFiles(n) {
 			lacks = append(lacks, pki.HasNo(n, path))
 		}
 		if len(lacks) > 0 {
-			return diag.Errorf("File of a CA is missing", "%s: %s (%s) has %s. Nothing is changed. The file is brought from another control plane by an apply that asks for no rotation; "+
+			return diag.Errorf("PKI file is missing", "%s: %s (%s) has %s. An apply that requests no rotation copies the file from another control plane; "+
 				"run that first, and then the same command again:\n\n  kubewright apply", strings.Join(rotatingNames(c), ", "), n.Target, n.Address, strings.Join(lacks, " and ")).At(n.Source).For(n.Target)
 		}
 	}
@@ -311,9 +314,10 @@ func cARotationSentence(r *topology.CARotation, c *topology.Cluster) string {
 	}
 	name := topology.Rotation{Cluster: c.Target, CA: r.Name}.String()
 	if !r.Begun {
-		return name + ": everybody trusts both, the new CA issues what the old one has signed, everybody drops the old one; interrupted, it goes on with the next apply."
+		return name + ": all components trust both, the new CA issues what the old one has signed, then the old one is dropped everywhere; if interrupted, " +
+			"it continues with the next apply."
 	}
-	return name + ": has begun, and goes on at " + stage + "."
+	return name + ": in progress, continues at " + stage + "."
 }
 
 // otherCallers warns of pods that are not ours: nobody here can tell how they
@@ -323,9 +327,9 @@ func otherCallers(c *topology.Cluster) *diag.Diagnostic {
 	if r == nil || r.Reissuing {
 		return nil
 	}
-	return diag.Warningf("Pods may have to be restarted", "%s: pods that call the API and read the CA only when they start (client-go before 1.36) do not know the new CA until they are started anew. "+
-		"Those of this configuration's addons are. For others, stop before the new CA issues anything, restart them, and go on with an ordinary apply:\n\n"+
-		"  kubewright apply -%s=%s -exclude=%s@%s", topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.CertsPhase, topology.Reissue).At(c.Source).For(c.Target)
+	return diag.Warningf("Pods may need a restart", "%s: pods that call the API and read the CA only when they start (client-go before 1.36) do not trust "+
+		"the new CA until they are restarted. Pods of this configuration's addons are restarted by the rotation. "+
+		"For others, stop before the new CA issues anything, restart them, and continue with an ordinary apply:\n\n  kubewright apply -%s=%s -exclude=%s@%s", topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: r.Name}, topology.CertsPhase, topology.Reissue).At(c.Source).For(c.Target)
 }
 
 // leavesOf returns the certificates of a control plane that the CA signs.

@@ -74,7 +74,7 @@ func holdsKey(n *topology.Node, path string, other *topology.Node, there string)
 
 // keyControlPlanes returns the control planes that have service account keys, the primary first.
 func keyControlPlanes(c *topology.Cluster) []*topology.Node {
-	return slices.DeleteFunc(etcd.InOrder(c), func(n *topology.Node) bool {
+	return slices.DeleteFunc(etcd.PrimaryFirst(c), func(n *topology.Node) bool {
 		return n.Report == nil || !n.Report.Files[n.ServiceAccountKey()+".pub"].Exists
 	})
 }
@@ -104,8 +104,8 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 	var source *topology.Node
 	for _, n := range planes {
 		// A key that nobody believes may be anybody's.
-		next := publicKeys(n, pki.Next(r)+".pub")
-		if len(next) > 0 && n.Report.Files[pki.Next(r)+".key"].Exists && trusted(next[0]) {
+		next := publicKeys(n, pki.NextKeyBase(r)+".pub")
+		if len(next) > 0 && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists && trusted(next[0]) {
 			source, r.Source, r.New, r.Begun = n, n.Target, next[0], true
 			break
 		}
@@ -123,7 +123,7 @@ func keyRotationFind(r *topology.KeyRotation, c *topology.Cluster) {
 	r.Signed = true
 	for _, n := range planes {
 		r.Dropping = r.Dropping || slices.Equal(publicKeys(n, r.Base+".pub"), []string{r.New})
-		if !holdsKey(n, r.Base+".key", source, pki.Next(r)+".key") {
+		if !holdsKey(n, r.Base+".key", source, pki.NextKeyBase(r)+".key") {
 			r.Signed = false
 			continue
 		}
@@ -161,7 +161,7 @@ func dueIn(r *topology.KeyRotation, c *topology.Cluster) {
 	case c.Fleet.ObservedAt.Before(r.Since.Add(tokenAge)):
 		r.Held = pki.Date(r.Since.Add(tokenAge)) + ", when kubelets have renewed the tokens of all pods"
 	case !c.Report.TokensSeen:
-		r.Held = "the Secrets with tokens were seen"
+		r.Held = "the Secrets with tokens were observed"
 	case len(r.Secrets) > 0:
 		r.Held = "no Secret holds a token of the old key"
 	case disturbed(c) != nil:
@@ -178,7 +178,7 @@ func writes(r *topology.KeyRotation, stage, path string) bool {
 
 // keys returns the operations on a control plane's service account keys.
 func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
-	r := etcd.Cluster(s).Keys
+	r := s.Cluster().Keys
 	if !r.TakesPart(s.Name) {
 		return nil
 	}
@@ -186,21 +186,21 @@ func keys(s *topology.RotationStage, n *topology.Node) []planner.Operation {
 	case topology.TrustBoth:
 		return keyRotationTrust(r, n)
 	case topology.Reissue:
-		if r.Begun && holdsKey(n, r.Base+".key", etcd.Cluster(s).Node(r.Source), pki.Next(r)+".key") {
+		if r.Begun && holdsKey(n, r.Base+".key", s.Cluster().Node(r.Source), pki.NextKeyBase(r)+".key") {
 			return nil
 		}
-		return []planner.Operation{pki.BringKeys(r, planner.SecretFile{Path: r.Base + ".key", Source: pki.Next(r) + ".key"})}
+		return []planner.Operation{pki.CopyKeys(r, planner.SecretFile{Path: r.Base + ".key", Source: pki.NextKeyBase(r) + ".key"})}
 	}
 	if r.Begun && slices.Equal(publicKeys(n, r.Base+".pub"), []string{r.New}) {
 		return nil
 	}
-	return []planner.Operation{pki.BringKeys(r, planner.SecretFile{Path: r.Base + ".pub", Source: pki.Next(r) + ".pub"})}
+	return []planner.Operation{pki.CopyKeys(r, planner.SecretFile{Path: r.Base + ".pub", Source: pki.NextKeyBase(r) + ".pub"})}
 }
 
 // keyRotationTrust makes the new pair, or brings it, and puts its public key behind the old one.
 func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Operation {
 	believed := publicKeys(n, r.Base+".pub")
-	present := r.Begun && slices.Contains(publicKeys(n, pki.Next(r)+".pub"), r.New) && n.Report.Files[pki.Next(r)+".key"].Exists
+	present := r.Begun && slices.Contains(publicKeys(n, pki.NextKeyBase(r)+".pub"), r.New) && n.Report.Files[pki.NextKeyBase(r)+".key"].Exists
 	if present && slices.Contains(believed, r.Old) && slices.Contains(believed, r.New) && n.Report.Files[oldFile(r)].Exists {
 		return nil
 	}
@@ -208,24 +208,24 @@ func keyRotationTrust(r *topology.KeyRotation, n *topology.Node) []planner.Opera
 	switch {
 	case present:
 	case n.Target == r.Source:
-		ops = append(ops, planner.IssueKeyPair{Algorithm: pki.Algorithm(n), To: pki.Next(r)})
+		ops = append(ops, planner.IssueKeyPair{Algorithm: pki.Algorithm(n), To: pki.NextKeyBase(r)})
 	default:
-		ops = append(ops, pki.BringNext(r))
+		ops = append(ops, pki.CopyNextKeys(r))
 	}
 	return append(ops,
 		planner.BundleTrust{To: oldFile(r), Of: []string{r.Base + ".pub"}},
-		planner.BundleTrust{To: r.Base + ".pub", Of: []string{oldFile(r), pki.Next(r) + ".pub"}})
+		planner.BundleTrust{To: r.Base + ".pub", Of: []string{oldFile(r), pki.NextKeyBase(r) + ".pub"}})
 }
 
 // keyRotationDescribe says what becomes of a control plane's service account keys.
 func keyRotationDescribe(r *topology.KeyRotation, stage string) string {
 	switch stage {
 	case topology.TrustBoth:
-		return "has tokens of a new service account key believed beside those of the old one"
+		return "accepts tokens of a new service account key in addition to those of the old one"
 	case topology.Reissue:
-		return "has tokens signed with the new service account key"
+		return "signs tokens with the new service account key"
 	}
-	return "has tokens of the old service account key believed no more"
+	return "no longer accepts tokens of the old service account key"
 }
 
 // keyRotationSentence returns what a plan says of the rotation.
@@ -234,11 +234,11 @@ func keyRotationSentence(r *topology.KeyRotation, c *topology.Cluster) string {
 	later := fmt.Sprintf("the first apply %d hours after that drops the old one, when kubelets have renewed the tokens of all pods", int(tokenAge.Hours()))
 	switch {
 	case r.Due:
-		return name + ": tokens of the old key are believed no more."
+		return name + ": tokens of the old key are no longer accepted."
 	case r.Begun:
-		return name + ": has begun, and goes on until all sign with the new key; " + later + "."
+		return name + ": in progress until all sign with the new key; " + later + "."
 	}
-	return name + ": everybody believes both keys, then signs with the new one; " + later + "."
+	return name + ": both keys are accepted, then the new one signs; " + later + "."
 }
 
 // checkKeys refuses a rotation of the service account keys that cannot be done,
@@ -255,28 +255,30 @@ func checkKeys(c *topology.Cluster) diag.Diagnostics {
 		switch {
 		case r.Begun:
 		case len(f.PublicKeys) == 0:
-			return diag.Diagnostics{diag.Errorf("Service account key cannot be read", "%s: %s.pub of %s (%s): %s. Nothing is changed. "+
-				"Copy it from another control plane, or make it of the private key (openssl pkey -in %s.key -pubout), and restart the API server.", name, r.Base, n.Target, n.Address, f.Invalid, r.Base).At(n.Source).For(n.Target)}
+			return diag.Diagnostics{diag.Errorf("Service account key cannot be read", "%s: cannot read %s.pub of %s (%s): %s. "+
+				"Copy it from another control plane, or derive it from the private key (openssl pkey -in %s.key -pubout), and restart the API server.", name, r.Base, n.Target, n.Address, f.Invalid, r.Base).At(n.Source).For(n.Target)}
 		case len(f.PublicKeys) > 1:
-			return diag.Diagnostics{diag.Errorf("File has several keys", "%s: %s.pub of %s (%s) has %d public keys. Rotating them would leave the new one alone in it. Nothing is changed. "+
-				"Leave only the key with which tokens are signed in that file, on every control plane, and have the API servers read it.", name, r.Base, n.Target, n.Address, len(f.PublicKeys)).At(n.Source).For(n.Target)}
+			return diag.Diagnostics{diag.Errorf("Service account key file has several keys", "%s: %s.pub of %s (%s) has %d public keys. A rotation would leave only the new one in "+
+				"it. Keep only the key with which tokens are signed in that file, on every control plane, and have the API servers reload it.", name, r.Base, n.Target, n.Address, len(f.PublicKeys)).At(n.Source).For(n.Target)}
 		}
 	}
 	if stray := strayFlags(c, serviceAccount); len(stray) > 0 {
 		s := stray[0]
-		return diag.Diagnostics{diag.Errorf("Service account keys are yours", "%s: the configuration gives %s a value of its own, so the keys are not those of %s. Nothing is changed. "+
-			"Rotate them by your own files: give the new public key beside the old one, then the new private key, and when kubelets have renewed all tokens take the old public key out.", name, s.fileFlag, r.Base).At(s.at).For(c.Target)}
+		return diag.Diagnostics{diag.Errorf("Service account keys are managed outside kubewright", "%s: the configuration sets %s, so that the keys are not those of %s. "+
+			"Rotate them in your own files: add the new public key beside the old one, then switch to the new private key, "+
+			"and remove the old public key when kubelets have renewed all tokens.", name, s.fileFlag, r.Base).At(s.at).For(c.Target)}
 	}
 	if r.Held == "" {
 		return lateSecrets(c)
 	}
 	more := ""
 	if len(r.Secrets) > 0 {
-		more = "\n\nSecrets with tokens of the old key, which nobody renews: " + strings.Join(r.Secrets, ", ") +
-			". Delete them, make those anew that are needed, and give their tokens to whoever uses them."
+		more = "\n\nSecrets with tokens of the old key, which are not renewed automatically: " + strings.Join(r.Secrets, ", ") +
+			". Delete them, recreate those that are needed, and update the clients that use their tokens."
 	}
-	return at(diag.Warningf("Rotation waits", "%s: tokens are signed with the new key since %s. The old one is dropped by the first apply after %s. Until then tokens of both are believed, and nothing else has to wait."+
-		" To drop it at once, and with it the tokens that it has signed: kubewright apply -skip-phase=%s%s", name, pki.Date(r.Since), r.Held, topology.TokenPausePhase, more))
+	return at(diag.Warningf("Rotation is paused", "%s: tokens have been signed with the new key since %s. The old one is dropped by the first apply after %s. "+
+		"Until then tokens of both are accepted, and nothing else has to wait. To drop it at once, and with it the tokens that it has signed: "+
+		"kubewright apply -skip-phase=%s%s", name, pki.Date(r.Since), r.Held, topology.TokenPausePhase, more))
 }
 
 // lateSecrets names the tokens that nobody renews.
@@ -285,12 +287,12 @@ func lateSecrets(c *topology.Cluster) diag.Diagnostics {
 	if len(r.Secrets) == 0 {
 		return nil
 	}
-	ends := "They are believed until the old key is dropped, which waits for them"
+	ends := "They are accepted until the old key is dropped, which waits for them"
 	if r.Due {
-		ends = "They are believed no more when this plan is done"
+		ends = "They are no longer accepted when this plan is done"
 	}
-	return diag.Diagnostics{diag.Warningf("Tokens are not renewed", "%s: Secrets of the type kubernetes.io/service-account-token hold tokens of the old key: %s. %s. "+
-		"When all sign with the new key, delete them, make those anew that are needed, and give their tokens to whoever uses them.",
+	return diag.Diagnostics{diag.Warningf("Service account tokens in Secrets are not renewed", "%s: Secrets of the type kubernetes.io/service-account-token hold tokens of the old key: %s. "+
+		"%s. When the new key signs everywhere, delete them, recreate those that are needed, and update the clients that use their tokens.",
 		topology.Rotation{Cluster: c.Target, CA: serviceAccount}, strings.Join(r.Secrets, ", "), ends).At(c.Source).For(c.Target)}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/sensitive"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/planner/upgrade"
@@ -36,10 +37,10 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 		}
 		seen := &state.Snapshot{}
 		pass := func(w *topology.Waypoint) {
-			changed, desired := upgrade.Changes(w, seen)
+			changed, desired := upgrade.WaypointChanges(w, seen)
 			changes, items = append(changes, changed...), append(items, w.Items...)
 			seen = desired
-			upgrade.Overlay(observed, desired)
+			upgrade.OverlayAttributes(observed, desired)
 			for _, it := range desired.Items {
 				if observed.Find(it.Address) == nil { // it was lost, and is there again from here on
 					observed.Items = append(observed.Items, it)
@@ -63,7 +64,7 @@ func RotationStages(v *topology.Fleet, observed *state.Snapshot) (changes []plan
 // cluster at a place.
 func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.Fleet {
 	out := *v
-	pki.Resolve(&out)
+	resolve.Fleet(&out)
 	for i, original := range v.Clusters {
 		out.Clusters[i].Situation = original.Situation
 	}
@@ -73,9 +74,9 @@ func signingWith(v *topology.Fleet, place int, with topology.Signing) *topology.
 
 // controllerManagers returns the manifests of the stage, sealed.
 func controllerManagers(s *topology.RotationStage) []state.Item {
-	twin := upgrade.Variant(s.View)
+	twin := upgrade.WithTwinSecrets(s.View)
 	var out []state.Item
-	for j, n := range etcd.Cluster(s).Nodes {
+	for j, n := range s.Cluster().Nodes {
 		if !n.IsControlPlane() {
 			continue
 		}
@@ -94,9 +95,9 @@ func controllerManager(n *topology.Node) []state.Item {
 	})
 }
 
-// Rotate adds the stages of a cluster's rotations to the draft, and has all else
+// AddStages adds the stages of a cluster's rotations to the draft, and has all else
 // wait for their end.
-func Rotate(b *topology.Builder, c *topology.Cluster) {
+func AddStages(b *topology.Builder, c *topology.Cluster) {
 	replaceAtOnce(b, c)
 	if !c.Rotates() || len(c.Stages) == 0 {
 		endRotation(b, c, nil)
@@ -132,7 +133,7 @@ func Rotate(b *topology.Builder, c *topology.Cluster) {
 // something else than the stages bring get it behind them, and their proof with it.
 func provenBefore(b *topology.Builder, c *topology.Cluster, others map[state.Address]bool, back []state.Address) []state.Address {
 	var out []state.Address
-	for _, n := range staticpod.Failing(c) {
+	for _, n := range staticpod.FailingControlPlanes(c) {
 		id := topology.StepAddress(n.Target, topology.WaitControlPlanePhase)
 		if lostConf(n) || len(b.Changes[topology.StepAddress(n.Target, topology.EtcdPhase)])+len(b.Changes[topology.StepAddress(n.Target, topology.ControlPlanePhase)])+len(b.Changes[topology.StepAddress(n.Target, topology.KubeletStartPhase)]) > 0 {
 			continue
@@ -152,19 +153,19 @@ func has(c *topology.Cluster, t state.Target) bool {
 // stage adds a stage: one control plane after the other, then all kubelets, then
 // what is kept in the cluster. It returns what the next stage waits for.
 func stage(b *topology.Builder, s *topology.RotationStage, before []state.Address) []state.Address {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	// What is to be made is made on the primary; what is there already can be brought
 	// from anywhere.
-	for _, n := range etcd.InOrder(c) {
+	for _, n := range etcd.PrimaryFirst(c) {
 		before = controlPlaneStage(b, s, n, before)
 	}
 	var kubelets []state.Address
 	for _, n := range c.Nodes {
-		id := etcd.Step(s, n.Target, topology.KubeletStartPhase)
+		id := s.Step(n.Target, topology.KubeletStartPhase)
 		addUpdate(b, id, rotationStageKubelet(s, n), before)
 		kubelets = append(kubelets, id)
 	}
-	info, pods := etcd.Step(s, c.Target, topology.TokenPhase), etcd.Step(s, c.Target, topology.AddonPhase)
+	info, pods := s.Step(c.Target, topology.TokenPhase), s.Step(c.Target, topology.AddonPhase)
 	addUpdate(b, info, clusterInfo(s), kubelets)
 	addUpdate(b, pods, published(s), append([]state.Address{info}, kubelets...))
 	return []state.Address{pods}
@@ -181,7 +182,7 @@ func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topolo
 		}
 		return planner.Step{Operations: ops}
 	}
-	first := etcd.Step(s, n.Target, topology.CertsPhase)
+	first := s.Step(n.Target, topology.CertsPhase)
 	ready := readyBefore(s, n)
 	certificates := note(slices.Concat(ready, rotationStageCertificates(s, n), keys(s, n)))
 	certificates.Impact = rotationStageDescribe(s, n)
@@ -189,14 +190,14 @@ func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topolo
 		certificates.Via = n.Target
 	}
 	addUpdate(b, first, certificates, before)
-	confs := etcd.Step(s, n.Target, topology.KubeconfigPhase)
+	confs := s.Step(n.Target, topology.KubeconfigPhase)
 	kubeconfigs := note(rotationStageKubeconfigs(s, n))
 	kubeconfigs.Impact = describeKubeconfigs(s)
 	addUpdate(b, confs, kubeconfigs, []state.Address{first})
-	member := etcd.Step(s, n.Target, topology.EtcdPhase)
+	member := s.Step(n.Target, topology.EtcdPhase)
 	taken := staticpod.CertReload{Files: wrote, Trust: s.Name == topology.TrustBoth, Beyond: func(path string) bool { return untouched(s, path) }, Started: !lostConf(n)}
 	addUpdate(b, member, takesUp(n, topology.PhaseWork{Desired: b.Desired}, topology.EtcdPhase, taken), []state.Address{confs})
-	last := etcd.Step(s, n.Target, topology.ControlPlanePhase)
+	last := s.Step(n.Target, topology.ControlPlanePhase)
 	w := topology.PhaseWork{Changes: b.Changes[last], Desired: b.Desired}
 	addUpdate(b, last, takesUp(n, w, topology.ControlPlanePhase, taken), []state.Address{member})
 	return []state.Address{last}
@@ -204,7 +205,7 @@ func controlPlaneStage(b *topology.Builder, s *topology.RotationStage, n *topolo
 
 // readyBefore are waits for what has to be Ready before the first CA is made.
 func readyBefore(s *topology.RotationStage, n *topology.Node) []planner.Operation {
-	c := etcd.Cluster(s)
+	c := s.Cluster()
 	if s.Name != topology.TrustBoth || n.Target != c.Primary {
 		return nil
 	}
@@ -237,9 +238,9 @@ func endRotation(b *topology.Builder, c *topology.Cluster, before []state.Addres
 // describeEnd says what is taken away behind rotations.
 func describeEnd(c *topology.Cluster) string {
 	if len(c.Rotating) == 0 && c.Keys != nil {
-		return "takes away the old service account key, and the second copy of the new one"
+		return "removes the old service account key and the second copy of the new one"
 	}
-	return "takes away the old CA, and the second copy of the new one"
+	return "removes the old CA and the second copy of the new one"
 }
 
 // endRotations takes away the files of this cluster's rotations, and what is left
@@ -253,8 +254,8 @@ func endRotations(n *topology.Node) []planner.Operation {
 		if rotating && n.Cluster.Rotates() && a.Base == n.Cluster.CABase() {
 			ops = append(ops, host.MarkCA(n, r.Old)) // from here on nothing else tells of the old one
 		}
-		next := n.CasIn(a.NextBase() + ".crt")
-		left := !rotating && a.KeyLocation == topology.Made && len(next) > 0 && slices.Equal(next, n.CasIn(a.Base+".crt"))
+		next := n.CADigestsIn(a.NextBase() + ".crt")
+		left := !rotating && a.KeyLocation == topology.Made && len(next) > 0 && slices.Equal(next, n.CADigestsIn(a.Base+".crt"))
 		for _, path := range pki.RotationPaths(a) {
 			if rotating && n.Cluster.Rotates() || left && n.Report.Files[path].Exists {
 				ops = append(ops, planner.RemovePath{Path: path})

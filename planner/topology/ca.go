@@ -79,7 +79,9 @@ func (a CA) NextBase() string { return NextBase(a.Base) }
 // OldFile returns the old CA's certificate alone.
 func (a CA) OldFile() string { return OldFile(a.Base) }
 
-func CasIn(r *state.Report, path string) []string {
+// CADigestsIn returns the identities of the CAs in a file on the host: of a kubeconfig those
+// that it trusts.
+func CADigestsIn(r *state.Report, path string) []string {
 	if r == nil {
 		return nil
 	}
@@ -94,15 +96,15 @@ func CasIn(r *state.Report, path string) []string {
 	return out
 }
 
-// GoesBy returns the identities by which a cluster goes, as one of its hosts shows them:
+// ClusterIdentities returns the identities by which a cluster goes, as one of its hosts shows them:
 // the CAs that it holds, one that is being replaced, and those whose place its CA has
 // taken before, which the mark tells as long as it refers to the CA that is there.
-func GoesBy(r *state.Report, base string) []string {
-	held := CasIn(r, base+".crt")
+func ClusterIdentities(r *state.Report, base string) []string {
+	held := CADigestsIn(r, base+".crt")
 	if len(held) == 0 {
 		return nil
 	}
-	return slices.Concat(held, CasIn(r, OldFile(base)), CasIn(r, ExpiredFile(base)), FormerCAs(r, held))
+	return slices.Concat(held, CADigestsIn(r, OldFile(base)), CADigestsIn(r, ExpiredFile(base)), FormerCAs(r, held))
 }
 
 // FormerCAs returns those whose place one of the CAs has taken, as the mark tells.
@@ -111,4 +113,13 @@ func FormerCAs(r *state.Report, cas []string) []string {
 		return m.FormerCAs
 	}
 	return nil
+}
+
+// ChainSerials returns the serials of the certificates behind the first.
+func ChainSerials(certs []*x509.Certificate) []string {
+	var out []string
+	for _, c := range certs[1:] {
+		out = append(out, state.CertificateInfoOf(c).Serial)
+	}
+	return out
 }

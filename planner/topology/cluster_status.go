@@ -135,9 +135,9 @@ func Short(digest string) string {
 	return digest
 }
 
-// Leaving returns the names of the recorded nodes of a cluster that the
+// LeavingNodeNames returns the names of the recorded nodes of a cluster that the
 // configuration does not refer to, or has as other nodes, and of those to replace.
-func Leaving(cfg *config.Config, recorded *state.State, label string, replace []state.Target) []string {
+func LeavingNodeNames(cfg *config.Config, recorded *state.State, label string, replace []state.Target) []string {
 	if recorded == nil || cfg.Cluster(label) == nil {
 		return nil
 	}
@@ -152,8 +152,8 @@ func Leaving(cfg *config.Config, recorded *state.State, label string, replace []
 	return out
 }
 
-// Inhabited reports whether the state has nodes of a cluster.
-func Inhabited(st *state.State, label string) bool {
+// HasRecordedNodes reports whether the state has nodes of a cluster.
+func HasRecordedNodes(st *state.State, label string) bool {
 	for _, n := range st.Nodes {
 		if n.Cluster == label {
 			return true

@@ -131,12 +131,14 @@ func (v *Fleet) CA(t state.Target) string {
 // CAs returns the key digests of the CAs in the file of a node's CA: several while it
 // is rotated. Hosts of one cluster have one in common.
 func (v *Fleet) CAs(t state.Target) []string {
-	return CasIn(v.Reports[t], v.caBase(t)+".crt")
+	return CADigestsIn(v.Reports[t], v.caBase(t)+".crt")
 }
 
-// GoesBy returns the identities by which a node's cluster goes, as its host shows them:
+// ClusterIdentities returns the identities by which a node's cluster goes, as its host shows them:
 // also those of CAs whose place the one that it holds takes, or has taken.
-func (v *Fleet) GoesBy(t state.Target) []string { return GoesBy(v.Reports[t], v.caBase(t)) }
+func (v *Fleet) ClusterIdentities(t state.Target) []string {
+	return ClusterIdentities(v.Reports[t], v.caBase(t))
+}
 
 // caBase returns the path of a node's CA without .crt and .key.
 func (v *Fleet) caBase(t state.Target) string {

@@ -64,7 +64,7 @@ func (v *Fleet) SignsOfLife(t state.Target) []string {
 		c = &state.ClusterReport{}
 	}
 	if u.Answered || u.Estranged && !c.Nodes[was.Name].Silent {
-		out = append(out, "its host is not silent ("+u.Reason+")")
+		out = append(out, "its host responds ("+u.Reason+")")
 	}
 	peer := ""
 	if was.Role == string(config.ControlPlane) {

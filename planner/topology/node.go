@@ -76,7 +76,7 @@ func (n *Node) MissingCredentials() string {
 	case !conf.Exists && !own.Exists && n.Report.Files[BootstrapConf].Exists:
 		return "" // an apply was cut short as it joined: a Node that is there is of a former life of its host
 	case !conf.Exists:
-		return "its kubeconfig is gone"
+		return "its kubeconfig is missing"
 	case conf.Kubeconfig == nil:
 		return "its kubeconfig cannot be read"
 	case conf.Kubeconfig.Client != nil || len(own.Certificates) > 0:
@@ -84,7 +84,7 @@ func (n *Node) MissingCredentials() string {
 	case own.Exists:
 		return "its own cannot be read"
 	}
-	return "its own is gone"
+	return "its own is missing"
 }
 
 // known reports whether the cluster has the node: by the API, and where that is silent by
@@ -119,7 +119,7 @@ func (n *Node) signing() Signing {
 			told.key = a.Value
 		}
 	}
-	if told.certificate == r.Base+".crt" && len(n.CasIn(told.certificate)) > 1 {
+	if told.certificate == r.Base+".crt" && len(n.CADigestsIn(told.certificate)) > 1 {
 		return SigningAt(n.Cluster, TrustBoth)
 	}
 	return told
@@ -226,7 +226,7 @@ func (n *Node) StaticPods() []string {
 // Fails reports whether some component of a control plane is known to fail.
 func (n *Node) Fails() bool { return len(n.Cluster.Failed[n.Target]) > 0 }
 
-// CasIn returns the identities of the certificates in a file on the node's host.
-func (n *Node) CasIn(path string) []string { return CasIn(n.Report, path) }
+// CADigestsIn returns the identities of the certificates in a file on the node's host.
+func (n *Node) CADigestsIn(path string) []string { return CADigestsIn(n.Report, path) }
 
 func (n *Node) ServiceAccountKey() string { return n.Cluster.Certificates.Dir + "/sa" }

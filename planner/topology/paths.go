@@ -28,7 +28,8 @@ const KubeadmPKI = config.DefaultCertificatesDir
 
 const Root = "root:root"
 
-func Folder(path, mode string) planner.EnsureDirectory {
+// EnsureFolder makes a folder of root's.
+func EnsureFolder(path, mode string) planner.EnsureDirectory {
 	return planner.EnsureDirectory{Path: path, Mode: mode, Owner: Root}
 }
 
@@ -53,6 +54,7 @@ const FlannelState = "/run/flannel"
 const (
 	KubeletUnit   = "kubelet.service"
 	KubeletConfig = "/var/lib/kubelet/config.yaml"
+	KubeletFlags  = "/var/lib/kubelet/kubeadm-flags.env"
 )
 
 func NextBase(base string) string { return base + "-next" }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -92,5 +92,5 @@ func (c *Cluster) ShowsReady(name string) bool {
 
 // Dead reports whether etcd counts a voter on the departing node, which does not answer.
 func (l Departure) Dead() bool {
-	return l.Cluster.Seen != nil && planner.Dead(l.Cluster.Seen.Members, l.PeerURL())
+	return l.Cluster.Seen != nil && quorum.IsDown(l.Cluster.Seen.Members, l.PeerURL())
 }

@@ -75,5 +75,5 @@ func (v *Fleet) RecordedNode(t state.Target) bool {
 
 // Remembers reports whether the state has a cluster, or a node of it.
 func (v *Fleet) Remembers(label string) bool {
-	return v.Recorded != nil && (v.Recorded.Clusters[label] != nil || Inhabited(v.Recorded, label))
+	return v.Recorded != nil && (v.Recorded.Clusters[label] != nil || HasRecordedNodes(v.Recorded, label))
 }

@@ -101,6 +101,16 @@ type RotationStage struct {
 	Place int
 }
 
+// Cluster returns the cluster as it is configured in the stage.
+func (s *RotationStage) Cluster() *Cluster { return s.View.Clusters[s.Place] }
+
+// Step returns the address of a phase on a target in the stage.
+func (s *RotationStage) Step(t state.Target, phase string) state.Address {
+	id := StepAddress(t, phase)
+	id.Waypoint = s.Name
+	return id
+}
+
 // SigningAt returns the CA with which controller managers sign in a stage, without
 // .crt and .key; empty is the cluster's as always.
 func SigningAt(c *Cluster, stage string) Signing {

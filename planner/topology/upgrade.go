@@ -2,7 +2,7 @@ package topology
 
 import (
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -19,14 +19,14 @@ import (
 type Upgrade struct {
 	// newest is the newest API server's version, want the wanted one. oldest is that
 	// of the oldest component: a controller manager may have been left behind.
-	Oldest, Newest, Want planner.Release
+	Oldest, Newest, Want skew.Release
 	// Raises reports whether the version of a control plane's component changes.
 	Raises bool
 	// Begun reports whether some component has the wanted version already.
 	Begun bool
 	// Hops are the versions that control planes go through, the wanted one last;
 	// err says why there is no way. way are the hops but the last.
-	Hops []planner.Release
+	Hops []skew.Release
 	Err  error
 	Way  []*Waypoint
 	// Turns are the versions that kubelets of other versions get, by node.
@@ -52,6 +52,31 @@ type Waypoint struct {
 	// Missing is why a static pod is not there, of nodes that are no newcomers; empty
 	// where an apply was cut short when the pod was stopped.
 	Missing string
+}
+
+// Cluster returns the cluster as it is configured there.
+func (w *Waypoint) Cluster() *Cluster { return w.View.Clusters[w.Place] }
+
+// Step returns the address of a phase on a target there.
+func (w *Waypoint) Step(t state.Target, phase string) state.Address {
+	id := StepAddress(t, phase)
+	id.Waypoint = w.Version
+	return id
+}
+
+// Proved returns the steps after which a control plane has the waypoint's version, and one
+// that failed before is proved to run.
+func (w *Waypoint) Proved(n *Node) []state.Address {
+	return []state.Address{w.Step(n.Target, EtcdPhase), w.Step(n.Target, ControlPlanePhase), w.Step(n.Target, WaitControlPlanePhase)}
+}
+
+// AllProved returns the steps after which all control planes have it.
+func (w *Waypoint) AllProved() []state.Address {
+	var out []state.Address
+	for _, n := range w.Cluster().ControlPlanes() {
+		out = append(out, w.Proved(n)...)
+	}
+	return out
 }
 
 // Batch is workers that take their turns in an upgrade, so many at once. The

@@ -93,9 +93,35 @@ func Brief(d time.Duration) string {
 	return text
 }
 
-// With returns a map with one more value.
-func With(m state.Value, name string, value any) state.Value {
+// WithAttribute returns a map with one more value.
+func WithAttribute(m state.Value, name string, value any) state.Value {
 	out := maps.Clone(m.AsMap())
 	out[name] = state.FromGo(value)
 	return state.Map(out)
+}
+
+// ValueAt returns what a tree has at the path; null for nothing.
+func ValueAt(v state.Value, path []string) state.Value {
+	for _, key := range path {
+		v = v.AsMap()[key]
+	}
+	return v
+}
+
+// ReplaceAt returns the tree with another value at the path; null takes the key away.
+func ReplaceAt(v state.Value, path []string, by state.Value) state.Value {
+	m := map[string]state.Value{}
+	for key, e := range v.AsMap() {
+		m[key] = e
+	}
+	if len(path) > 1 {
+		by = ReplaceAt(m[path[0]], path[1:], by)
+	}
+	if m[path[0]] = by; by.IsNull() {
+		delete(m, path[0])
+	}
+	if len(m) == 0 {
+		return state.Null()
+	}
+	return state.Map(m)
 }

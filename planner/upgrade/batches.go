@@ -21,19 +21,19 @@ import (
 // tooManyDown refuses to take workers down where as many as may be down are so already.
 func tooManyDown(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
-	pools, turning := drain.Pools(c), kubelet.Turning(c, config.Worker)
+	pools, turning := drain.Pools(c), kubelet.KubeletsToUpgrade(c, config.Worker)
 	members := drain.Members(c, pools)
 	for _, p := range pools {
-		down := kubelet.Down(c, members[p])
-		if len(down) < drain.AtOnce(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
+		down := kubelet.DownThroughout(c, members[p])
+		if len(down) < drain.MaxUnavailable(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *topology.Node) bool { return slices.Contains(turning, n) }) {
 			continue
 		}
 		of, at := "", pki.Place(c, "kubernetes_version")
 		if p.Name != "" {
 			of, at = fmt.Sprintf(" of pool %q", p.Name), p.Source
 		}
-		diags = append(diags, diag.Errorf("Workers are down already", "max_unavailable = %q%s: the Node of %s is not Ready, and no other worker may be down with it. "+
-			"kubectl describe node shows what is wrong. Bring it back, take it out of the configuration, or raise max_unavailable.", p.MaxUnavailable, of, drain.Names(down)).At(at))
+		diags = append(diags, diag.Errorf("Workers are already unavailable", "max_unavailable = %q%s: the Node of %s is not Ready, so that no other worker may be "+
+			"unavailable. kubectl describe node shows what is wrong. Bring it back, remove it from the configuration, or raise max_unavailable.", p.MaxUnavailable, of, drain.Names(down)).At(at))
 	}
 	return diags
 }
@@ -41,7 +41,7 @@ func tooManyDown(c *topology.Cluster) diag.Diagnostics {
 // DrainsAtOnce bounds drains: one, or in an upgrade as many as may be down.
 func DrainsAtOnce(c *topology.Cluster) int {
 	most := 1
-	for _, b := range kubelet.Paced(c) {
+	for _, b := range kubelet.UpgradeBatches(c) {
 		most = max(most, b.Lanes)
 	}
 	return most
@@ -56,7 +56,7 @@ func pause(c *topology.Cluster, i int) state.Address {
 
 // pauses adds the steps between batches to the draft.
 func pauses(b *topology.Builder, c *topology.Cluster) {
-	batches := kubelet.Paced(c)
+	batches := kubelet.UpgradeBatches(c)
 	for i := range batches {
 		var s planner.Step
 		var needs []state.Address
@@ -64,7 +64,7 @@ func pauses(b *topology.Builder, c *topology.Cluster) {
 			s = func(nodes []*topology.Node, pauses map[*topology.Node]time.Duration) planner.Step {
 				return pauseStep(c, nodes, pauses)
 			}(resting(c))
-			s.Impact = "waits for what is left of the pause in which an earlier apply was cut short"
+			s.Impact = "waits for the rest of the pause in which an earlier apply was interrupted"
 		} else {
 			before := batches[i-1]
 			waits := map[*topology.Node]time.Duration{}
@@ -140,7 +140,7 @@ func emptyPools(c *topology.Cluster) diag.Diagnostics {
 	members := drain.Members(c, pools)
 	for _, p := range pools[:len(pools)-1] {
 		if len(members[p]) == 0 {
-			diags = append(diags, diag.Warningf("Pool without workers", "Pool %q of cluster %q selects no worker that a pool before it does not select: %s. "+
+			diags = append(diags, diag.Warningf("Pool has no workers", "Pool %q of cluster %q selects no worker that an earlier pool does not select: %s. "+
 				"Workers that no pool selects come last, with max_unavailable = %q.", p.Name, c.Label, p.Selector, c.Upgrade.MaxUnavailable).At(p.Source))
 		}
 	}
@@ -149,7 +149,7 @@ func emptyPools(c *topology.Cluster) diag.Diagnostics {
 
 // workersLine says how many workers go at once, or lists their batches.
 func workersLine(c *topology.Cluster) string {
-	batches := kubelet.Paced(c)
+	batches := kubelet.UpgradeBatches(c)
 	if len(c.Upgrade.Pools) == 0 && len(batches) == 1 {
 		return fmt.Sprintf("workers %d at a time.", min(batches[0].Lanes, len(batches[0].Nodes)))
 	}

@@ -8,31 +8,33 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/observe"
 	"github.com/kubewright/kubewright/planner/phases/host"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
 // through returns the patch releases to take of minor versions on the way: those
 // whose images are among the artifacts, otherwise the newest that is known here.
-func through(c *topology.Cluster) map[int]planner.Release {
-	out := map[int]planner.Release{}
+func through(c *topology.Cluster) map[int]skew.Release {
+	out := map[int]skew.Release{}
 	for minor, version := range kubeadm.KnownReleases() {
-		out[minor], _ = planner.ParseRelease(version)
+		out[minor], _ = skew.ParseRelease(version)
 	}
 	if c.Install.Catalog == nil {
 		return out
 	}
-	brought := map[int]planner.Release{}
+	brought := map[int]skew.Release{}
 	for _, a := range c.Install.Catalog.Files {
 		for _, image := range a.Images {
 			tag, ours := strings.CutPrefix(image, c.ImageRepository+"/kube-apiserver:")
-			if r, ok := planner.ParseRelease(tag); ours && ok && kubeadm.KnownReleases()[r.Minor] != "" && r.Compare(brought[r.Minor]) > 0 {
+			if r, ok := skew.ParseRelease(tag); ours && ok && kubeadm.KnownReleases()[r.Minor] != "" && r.Compare(brought[r.Minor]) > 0 {
 				brought[r.Minor], out[r.Minor] = r, r
 			}
 		}
@@ -59,8 +61,8 @@ func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 				if at.File == "" {
 					at = c.Source
 				}
-				diags = append(diags, diag.Errorf("Configuration does not fit a version on the way", "%s %s goes through %s, which cannot run with this. "+
-					"Nothing is changed on any host. Take it out, upgrade, and put it in again.",
+				diags = append(diags, diag.Errorf("Configuration does not fit an intermediate version", "%s %s passes through %s, which cannot run with this. "+
+					"Remove it, upgrade, and add it back.",
 					d.Detail, staticpod.VersionNote(c), hop).At(at).For(c.Target))
 			}
 		}
@@ -69,7 +71,7 @@ func unfitOnTheWay(c *topology.Cluster) diag.Diagnostics {
 }
 
 // unrendered returns what keeps static pods from being rendered in a version of the cluster.
-func unrendered(c *topology.Cluster, version planner.Release) diag.Diagnostics {
+func unrendered(c *topology.Cluster, version skew.Release) diag.Diagnostics {
 	place := slices.Index(c.Fleet.Clusters, c)
 	var diags diag.Diagnostics
 	said := map[string]bool{}
@@ -84,14 +86,14 @@ func unrendered(c *topology.Cluster, version planner.Release) diag.Diagnostics {
 
 // findings returns what validation finds in a version of the cluster, and in that of these
 // kubelets, if any.
-func findings(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) diag.Diagnostics {
+func findings(c *topology.Cluster, version skew.Release, kubelets ...*topology.Node) diag.Diagnostics {
 	return goingThrough(c, version, kubelets...).Validate()
 }
 
 // goingThrough returns the configuration of what goes through a version: the control planes,
 // and these kubelets, if any. Other kubelets, kube-proxy and the configuration in the
 // cluster do not.
-func goingThrough(c *topology.Cluster, version planner.Release, kubelets ...*topology.Node) *config.Config {
+func goingThrough(c *topology.Cluster, version skew.Release, kubelets ...*topology.Node) *config.Config {
 	there := *c.Cluster
 	there.KubernetesVersion, there.FeatureGates = version.String(), nil
 	there.KubeProxy = config.KubeProxy{Disabled: c.KubeProxy.Disabled}
@@ -129,17 +131,17 @@ func Waypoints(v *topology.Fleet, observed *state.Snapshot) (changes []planner.C
 		for _, hop := range c.Up.Hops[:len(c.Up.Hops)-1] {
 			w := &topology.Waypoint{Version: hop.String(), View: at(v, i, hop), Place: i}
 			choose(w)
-			changed, desired := Changes(w, seen)
+			changed, desired := WaypointChanges(w, seen)
 			changes, items = append(changes, changed...), append(items, w.Items...)
 			c.Up.Way, seen = append(c.Up.Way, w), desired
-			Overlay(observed, desired)
+			OverlayAttributes(observed, desired)
 		}
 	}
 	return changes, items
 }
 
 // at returns the view with another version for the cluster at a place.
-func at(v *topology.Fleet, place int, version planner.Release) *topology.Fleet {
+func at(v *topology.Fleet, place int, version skew.Release) *topology.Fleet {
 	cfg := *v.Config
 	cfg.Clusters = slices.Clone(cfg.Clusters)
 	c := *cfg.Clusters[place]
@@ -147,7 +149,7 @@ func at(v *topology.Fleet, place int, version planner.Release) *topology.Fleet {
 	cfg.Clusters[place] = &c
 	out := *v
 	out.Config = &cfg
-	pki.Resolve(&out)
+	resolve.Fleet(&out)
 	for i, original := range v.Clusters {
 		out.Clusters[i].Situation = original.Situation
 	}
@@ -157,8 +159,8 @@ func at(v *topology.Fleet, place int, version planner.Release) *topology.Fleet {
 
 // choose finds out what is wanted at the waypoint.
 func choose(w *topology.Waypoint) {
-	twin := Variant(w.View)
-	for j, n := range staticpod.Cluster(w).Nodes {
+	twin := WithTwinSecrets(w.View)
+	for j, n := range w.Cluster().Nodes {
 		if !n.IsControlPlane() || !n.Upgrades() {
 			continue
 		}
@@ -186,14 +188,14 @@ func waypointItems(n *topology.Node) []state.Item {
 	return pods
 }
 
-// Changes returns those from what is seen to the waypoint, and what is to be seen
+// WaypointChanges returns those from what is seen to the waypoint, and what is to be seen
 // then. Items that change are kept, under the waypoint's address.
-func Changes(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
+func WaypointChanges(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *state.Snapshot) {
 	desired := &state.Snapshot{Items: w.Items}
 	desired.Sort()
 	observed := observe.Observed(w.View, desired, &state.Snapshot{})
-	Overlay(observed, seen)
-	changes := planner.Diff(desired, observed, &state.Snapshot{})
+	OverlayAttributes(observed, seen)
+	changes := diff.Changes(desired, observed, &state.Snapshot{})
 	var kept []state.Item
 	for i := range changes {
 		it := *desired.Find(changes[i].Address)
@@ -210,8 +212,8 @@ func Changes(w *topology.Waypoint, seen *state.Snapshot) ([]planner.Change, *sta
 	return changes, desired
 }
 
-// Overlay puts what is to be there by then in place of what was observed.
-func Overlay(observed, seen *state.Snapshot) {
+// OverlayAttributes puts what is to be there by then in place of what was observed.
+func OverlayAttributes(observed, seen *state.Snapshot) {
 	for i := range observed.Items {
 		if it := seen.Find(observed.Items[i].Address); it != nil {
 			observed.Items[i].Attributes = it.Attributes
@@ -226,16 +228,16 @@ var waypointPhases = []topology.Phase{host.Images, staticpod.Etcd, staticpod.Con
 // a time, behind all of the waypoint before.
 func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, before []state.Address) {
 	previous := before
-	for _, n := range staticpod.Cluster(w).InTurn() {
+	for _, n := range w.Cluster().InTurn() {
 		for _, p := range waypointPhases {
-			id := staticpod.Step(w, n.Target, p.Name)
+			id := w.Step(n.Target, p.Name)
 			needs := []state.Address{topology.StepAddress(n.Target, topology.PreparePhase)}
 			if p.Name != topology.ImagesPhase {
 				needs = slices.Concat(previous, staticpod.ImagesOf(c, n.Target))
 				b.Draft.Turns[id] = allImages(c)
 			}
 			if p.Name == topology.ControlPlanePhase {
-				needs = append(needs, staticpod.Step(w, n.Target, topology.EtcdPhase))
+				needs = append(needs, w.Step(n.Target, topology.EtcdPhase))
 			}
 			var s planner.Step
 			if changes := workAt(b, w, n, p.Name); !changes.Empty() {
@@ -243,18 +245,18 @@ func waypoint(b *topology.Builder, c *topology.Cluster, w *topology.Waypoint, be
 			}
 			b.Add(id, s, needs)
 		}
-		if proof := staticpod.Step(w, n.Target, topology.WaitControlPlanePhase); n.Fails() && w == c.Up.Way[0] {
-			b.Add(proof, staticpod.ProofStep(n, workAt(b, w, n, topology.WaitControlPlanePhase)), staticpod.Done(w, n)[:2])
+		if proof := w.Step(n.Target, topology.WaitControlPlanePhase); n.Fails() && w == c.Up.Way[0] {
+			b.Add(proof, staticpod.ProofStep(n, workAt(b, w, n, topology.WaitControlPlanePhase)), w.Proved(n)[:2])
 		}
-		previous = staticpod.Done(w, n)
+		previous = w.Proved(n)
 	}
 }
 
 // workAt returns what a phase has to do on a node at a waypoint.
 func workAt(b *topology.Builder, w *topology.Waypoint, n *topology.Node, phase string) topology.PhaseWork {
 	return topology.PhaseWork{
-		Changes: b.Changes[staticpod.Step(w, n.Target, phase)], Desired: b.Desired,
-		Peer: func(other string) []planner.Change { return b.Changes[staticpod.Step(w, n.Target, other)] },
+		Changes: b.Changes[w.Step(n.Target, phase)], Desired: b.Desired,
+		Peer: func(other string) []planner.Change { return b.Changes[w.Step(n.Target, other)] },
 	}
 }
 
@@ -270,15 +272,15 @@ func allImages(c *topology.Cluster) []state.Address {
 	return out
 }
 
-// Variant returns the view with the other secrets; nil when there are none.
-func Variant(v *topology.Fleet) *topology.Fleet {
+// WithTwinSecrets returns the view with the other secrets; nil when there are none.
+func WithTwinSecrets(v *topology.Fleet) *topology.Fleet {
 	cfg := v.Config.Twin()
 	if cfg == nil {
 		return nil
 	}
 	t := *v
 	t.Config = cfg
-	pki.Resolve(&t)
+	resolve.Fleet(&t)
 	for i, c := range v.Clusters {
 		t.Clusters[i].Situation = c.Situation
 	}

@@ -9,8 +9,9 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/resolve"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -23,8 +24,8 @@ import (
 type ignoredUse struct {
 	// where is the target that has the values; of kubelets each finding says it.
 	where string
-	from  planner.Release
-	to    []planner.Release
+	from  skew.Release
+	to    []skew.Release
 	// nodes are those whose kubelets it is about, if it is about kubelets.
 	nodes []*topology.Node
 	// entries are those of ignore_changes that may keep something there.
@@ -65,8 +66,8 @@ func UnfitIgnored(c *topology.Cluster) diag.Diagnostics {
 	}
 	var diags diag.Diagnostics
 	for _, m := range order {
-		diags = append(diags, diag.Errorf("Ignored value does not fit the version", "%s That is in %s of %s, where ignore_changes keeps it (%s), and the version goes from %s to %s. Nothing is changed on any host. "+
-			"Take it out there by hand, or take that entry out of ignore_changes: then what the configuration says is put there.",
+		diags = append(diags, diag.Errorf("Ignored value does not fit the version", "%s It is in %s of %s, where ignore_changes keeps it (%s), "+
+			"and the version changes from %s to %s. Remove it there by hand, or remove that entry from ignore_changes: the value of the configuration is then written there.",
 			m.detail, m.file, strings.Join(where[m], ", "), m.entry, m.from, m.to).At(at[m]).For(c.Target))
 	}
 	return diags
@@ -80,16 +81,16 @@ func keptIn(i config.Ignored) string {
 	case i.Path[0] == "kubelet" && i.Path[1] == "config":
 		return topology.KubeletConfig
 	case i.Path[0] == "kubelet":
-		return pki.KubeletFlags
+		return topology.KubeletFlags
 	}
-	components := pki.ComponentArgs(&config.Cluster{})
-	return topology.Manifest(components[slices.IndexFunc(components, func(p pki.Component) bool { return p.Block == i.Path[0] })].Component)
+	components := resolve.ComponentArgs(&config.Cluster{})
+	return topology.Manifest(components[slices.IndexFunc(components, func(p resolve.Component) bool { return p.Block == i.Path[0] })].Component)
 }
 
 // clusterNewly returns the errors of a version in what is kept that are none in the version it runs
 // in, and that the configuration alone does not have.
-func clusterNewly(c *topology.Cluster, u ignoredUse, to planner.Release) diag.Diagnostics {
-	kept := func(version planner.Release) diag.Diagnostics {
+func clusterNewly(c *topology.Cluster, u ignoredUse, to skew.Release) diag.Diagnostics {
+	kept := func(version skew.Release) diag.Diagnostics {
 		cfg := goingThrough(c, version, u.nodes...)
 		u.keep(cfg)
 		return cfg.Validate().Errors()
@@ -123,7 +124,7 @@ func keepArgs(n *topology.Node, c *config.Cluster) {
 	if c.Origins == nil {
 		c.Origins = config.Origins{}
 	}
-	for _, p := range pki.ComponentArgs(c) {
+	for _, p := range resolve.ComponentArgs(c) {
 		kept := (*n.Ignored)[p.Component]
 		args := slices.DeleteFunc(slices.Clone(*p.Args), func(a config.Arg) bool { _, ok := kept[a.Name]; return ok })
 		for _, name := range slices.Sorted(maps.Keys(kept)) {
@@ -140,11 +141,11 @@ func keepArgs(n *topology.Node, c *config.Cluster) {
 // ignoredOfKubelets returns the kubelets of another version that keep something: all that go
 // from one version to the same other one at once.
 func ignoredOfKubelets(c *topology.Cluster) []ignoredUse {
-	type way struct{ from, to planner.Release }
+	type way struct{ from, to skew.Release }
 	going := map[way][]*topology.Node{}
 	for _, n := range c.Nodes {
-		from, known := planner.ParseRelease(n.RunningKubelet())
-		to, turns := planner.ParseRelease(pki.NewKubeletVersion(n))
+		from, known := skew.ParseRelease(n.RunningKubelet())
+		to, turns := skew.ParseRelease(pki.NewKubeletVersion(n))
 		if known && turns && n.Settings != c.Cluster && len(keptOfKubelet(n)) > 0 {
 			going[way{from, to}] = append(going[way{from, to}], n)
 		}
@@ -152,7 +153,7 @@ func ignoredOfKubelets(c *topology.Cluster) []ignoredUse {
 	var out []ignoredUse
 	for _, w := range slices.SortedFunc(maps.Keys(going), func(a, b way) int { return cmp.Or(a.from.Compare(b.from), a.to.Compare(b.to)) }) {
 		nodes := going[w]
-		u := ignoredUse{from: w.from, to: []planner.Release{w.to}, nodes: nodes}
+		u := ignoredUse{from: w.from, to: []skew.Release{w.to}, nodes: nodes}
 		for _, n := range nodes {
 			u.entries = append(u.entries, keptOfKubelet(n)...)
 		}
@@ -197,7 +198,7 @@ func ignoredOfProxies(c *topology.Cluster) []ignoredUse {
 		return nil
 	}
 	return []ignoredUse{{
-		where: c.Target.String(), from: c.Up.Oldest, to: []planner.Release{c.Up.Want}, entries: entries,
+		where: c.Target.String(), from: c.Up.Oldest, to: []skew.Release{c.Up.Want}, entries: entries,
 		keep: func(cfg *config.Config) {
 			cfg.Clusters[0].KubeProxy.Config = c.Shared.KubeProxy.Config
 			for _, i := range entries {

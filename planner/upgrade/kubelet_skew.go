@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
@@ -20,7 +20,7 @@ func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
 	}
 	var diags diag.Diagnostics
 	others := otherKubelets(c)
-	for _, version := range slices.SortedFunc(maps.Keys(others), planner.Release.Compare) {
+	for _, version := range slices.SortedFunc(maps.Keys(others), skew.Release.Compare) {
 		nodes := others[version]
 		known := map[string]bool{}
 		for _, d := range findings(c, version) {
@@ -37,18 +37,18 @@ func UnfitForKubelets(c *topology.Cluster) diag.Diagnostics {
 
 // otherKubelets returns the nodes on which a kubelet runs, or comes to, whose minor version
 // is not the cluster's, by the first release of that.
-func otherKubelets(c *topology.Cluster) map[planner.Release][]*topology.Node {
-	out := map[planner.Release][]*topology.Node{}
-	want, _ := planner.ParseRelease(c.KubernetesVersion)
+func otherKubelets(c *topology.Cluster) map[skew.Release][]*topology.Node {
+	out := map[skew.Release][]*topology.Node{}
+	want, _ := skew.ParseRelease(c.KubernetesVersion)
 	for _, n := range c.Nodes {
-		if kubelet, ok := planner.ParseRelease(staticpod.ComingKubelet(n)); ok && staticpod.OfMinor(kubelet) != staticpod.OfMinor(want) {
+		if kubelet, ok := skew.ParseRelease(staticpod.ComingKubelet(n)); ok && staticpod.OfMinor(kubelet) != staticpod.OfMinor(want) {
 			out[staticpod.OfMinor(kubelet)] = append(out[staticpod.OfMinor(kubelet)], n)
 		}
 	}
 	return out
 }
 
-func unfitForKubelet(c *topology.Cluster, d *diag.Diagnostic, version planner.Release, nodes []*topology.Node) *diag.Diagnostic {
+func unfitForKubelet(c *topology.Cluster, d *diag.Diagnostic, version skew.Release, nodes []*topology.Node) *diag.Diagnostic {
 	var of []string
 	for _, n := range nodes {
 		if d.Address == c.Target.String() || d.Address == n.Target.String() {
@@ -56,7 +56,7 @@ func unfitForKubelet(c *topology.Cluster, d *diag.Diagnostic, version planner.Re
 		}
 	}
 	at := cmp.Or(d.Subject, c.Source)
-	return diag.Errorf("Configuration does not fit a kubelet", "%s A kubelet of 1.%d is on %s, while the cluster is at %s. Nothing is changed on any host. "+
-		"Bring it to %s first, take this out, or write it only in the kubelet blocks of other nodes.",
+	return diag.Errorf("Configuration does not fit a kubelet", "%s A kubelet of 1.%d is on %s, while the cluster is at %s. "+
+		"Upgrade it to %s first, remove this setting, or set it only in the kubelet blocks of other nodes.",
 		d.Detail, version.Minor, strings.Join(of, ", "), c.KubernetesVersion, c.KubernetesVersion).At(at).For(c.Target)
 }

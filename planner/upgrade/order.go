@@ -40,12 +40,12 @@ func beforeDrain(n *topology.Node) []state.Address {
 // in a batch the one so many places before is back. Workers that are away come back first.
 func beforeTurn(n *topology.Node) []state.Address {
 	c := n.Cluster
-	planes := kubelet.Turning(c, config.ControlPlane)
-	turn := []*topology.Node{staticpod.Before(planes, n, 1)}
+	planes := kubelet.KubeletsToUpgrade(c, config.ControlPlane)
+	turn := []*topology.Node{staticpod.NodeBefore(planes, n, 1)}
 	if !n.IsControlPlane() {
 		turn = planes
 		if i := kubelet.BatchOf(c, n); i >= 0 {
-			turn = append(turn, staticpod.Before(kubelet.Paced(c)[i].Nodes, n, kubelet.Paced(c)[i].Lanes))
+			turn = append(turn, staticpod.NodeBefore(kubelet.UpgradeBatches(c)[i].Nodes, n, kubelet.UpgradeBatches(c)[i].Lanes))
 		}
 	}
 	var needs []state.Address
@@ -95,10 +95,10 @@ func OrderUpgrade(b *topology.Builder, c *topology.Cluster) {
 		b.Draft.Turns[topology.StepAddress(t, topology.AddonPhase)] = afterKubelets(c)
 	}
 	pauses(b, c)
-	before := staticpod.BeforeRisk(c)
+	before := staticpod.StepsBeforeUpgrade(c)
 	for _, w := range c.Up.Way {
 		waypoint(b, c, w, before)
-		before = staticpod.DoneAll(w)
+		before = w.AllProved()
 	}
 }
 
@@ -124,7 +124,7 @@ func opens(n *topology.Node) bool {
 	if n.Cluster.Report == nil || n.Report == nil || n.Joins() || staticpod.Unregistered(n) {
 		return false
 	}
-	return kubelet.Marked(n) || drain.WasLeaving(n)
+	return kubelet.CordonedForUpgrade(n) || drain.WasLeaving(n)
 }
 
 // setsTaint reports whether a change gives a node a taint.
@@ -137,15 +137,15 @@ func setsTaint(w topology.PhaseWork) bool {
 	})
 }
 
-// Risky returns the steps that replace etcd, or move the cluster to another minor
+// RiskySteps returns the steps that replace etcd, or move the cluster to another minor
 // version, in which the API may store things in another form. Where one etcd is
 // replaced, whatever else changes there comes behind the snapshot, too.
-func Risky(b *topology.Builder, c *topology.Cluster) []state.Address {
+func RiskySteps(b *topology.Builder, c *topology.Cluster) []state.Address {
 	var out []state.Address
 	replaced := c.Up != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return etcd.ReplacesEtcd(b, n) })
 	if c.Up != nil {
 		for _, w := range c.Up.Way {
-			out = append(out, staticpod.DoneAll(w)...)
+			out = append(out, w.AllProved()...)
 		}
 	}
 	for _, n := range c.ControlPlanes() {

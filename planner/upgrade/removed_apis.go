@@ -6,8 +6,8 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
@@ -19,8 +19,8 @@ func AsksForDeprecated(cfg *config.Config, label, version string) bool {
 	if c == nil {
 		return false
 	}
-	want, ok := planner.ParseRelease(c.KubernetesVersion)
-	running, known := planner.ParseRelease(version)
+	want, ok := skew.ParseRelease(c.KubernetesVersion)
+	running, known := skew.ParseRelease(version)
 	return ok && known && running.Minor < want.Minor
 }
 
@@ -37,7 +37,7 @@ func deprecated(c *topology.Cluster) diag.Diagnostics {
 		if len(d.Users) > 0 {
 			line += "; written by " + strings.Join(d.Users, ", ")
 		}
-		if r, ok := planner.ParseRelease(d.Removed + ".0"); ok && r.Minor <= c.Up.Want.Minor {
+		if r, ok := skew.ParseRelease(d.Removed + ".0"); ok && r.Minor <= c.Up.Want.Minor {
 			removed = append(removed, line)
 		} else {
 			later = append(later, line)
@@ -48,15 +48,17 @@ func deprecated(c *topology.Cluster) diag.Diagnostics {
 		if len(lines) == 0 {
 			return
 		}
-		diags = append(diags, diag.Warningf(summary, "Since the API servers of cluster %q were started, they were asked for %s:\n\n%s\n\n"+
-			"Bring those who ask to a version of the API that stays; Kubernetes' deprecated API migration guide names it for each. Who else asks is in the audit log, in events with the annotation k8s.io/deprecated.",
+		diags = append(diags, diag.Warningf(summary, "Since the API servers of cluster %q started, clients have requested %s:\n\n%s\n\n"+
+			"Move these clients to a supported version of the API; Kubernetes' deprecated API migration guide names it for each. "+
+			"Other callers are in the audit log, in events with the annotation k8s.io/deprecated.",
 			c.Label, what, strings.Join(lines, "\n")).At(pki.Place(c, "kubernetes_version")).For(c.Target))
 	}
-	warn("Removed APIs are in use", fmt.Sprintf("APIs that Kubernetes %d.%d does not serve. Such requests fail from then on", c.Up.Want.Major, c.Up.Want.Minor), removed)
+	warn("Removed APIs are in use", fmt.Sprintf("APIs that Kubernetes %d.%d does not serve. Such requests fail after the upgrade", c.Up.Want.Major, c.Up.Want.Minor), removed)
 	warn("Deprecated APIs are in use", "APIs that a later release will not serve", later)
 	if len(c.Report.DeprecatedUnread) > 0 {
-		diags = append(diags, diag.Warningf("Deprecated APIs are not known", "Not every API server of cluster %q told which deprecated APIs it was asked for, so that there may be more than this plan tells of:\n\n  %s\n\n"+
-			"What was asked for there is in its audit log, in events with the annotation k8s.io/deprecated; or plan again when it answers.",
+		diags = append(diags, diag.Warningf("Use of deprecated APIs is not fully known", "Not every API server of cluster %q reported which deprecated APIs clients have "+
+			"requested, so that there may be more than this plan shows:\n\n  %s\n\nThe audit log of such a server has these requests, "+
+			"in events with the annotation k8s.io/deprecated; or plan again when it answers.",
 			c.Label, strings.Join(c.Report.DeprecatedUnread, "\n  ")).At(pki.Place(c, "kubernetes_version")).For(c.Target))
 	}
 	return diags

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -26,20 +26,21 @@ func unmanagedLeftBehind(c *topology.Cluster) diag.Diagnostics {
 	if len(behind) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("Control plane would stay behind", "Cluster %q has control planes that no block speaks of, and that would stay behind while %s comes:\n\n%s\n\n"+
-		"Nothing is changed on any host. Kubelets and kube-proxy may not be newer than any API server that the endpoint leads to, and neither API servers nor members of one etcd stay in different minor versions. "+
-		"Give each its block back, so that it is upgraded with the others. Or take it out of the cluster first: kubeadm reset on its host, then kubectl delete node.",
+	return diag.Diagnostics{diag.Errorf("Unmanaged control plane would stay behind", "Cluster %q has unmanaged control planes, which would stay behind while the others are "+
+		"upgraded to %s:\n\n%s\n\nKubelets and kube-proxy must not be newer than any API server behind the endpoint, "+
+		"and neither API servers nor members of one etcd may stay at different minor versions. "+
+		"Restore the block of each, so that it is upgraded with the others. Or remove it from the cluster first: kubeadm reset on its host, then kubectl delete node.",
 		c.Label, comes(c), strings.Join(behind, "\n")).At(pki.Place(c, "kubernetes_version")).For(c.Target)}
 }
 
 // comes returns the newest version that API servers or kubelets get.
-func comes(c *topology.Cluster) planner.Release {
+func comes(c *topology.Cluster) skew.Release {
 	if c.Up.Raises {
 		return c.Up.Want
 	}
-	var newest planner.Release
+	var newest skew.Release
 	for _, version := range c.Up.Turns {
-		if r, ok := planner.ParseRelease(version); ok && r.Compare(newest) > 0 {
+		if r, ok := skew.ParseRelease(version); ok && r.Compare(newest) > 0 {
 			newest = r
 		}
 	}
@@ -63,13 +64,13 @@ func oldServers(c *topology.Cluster) []string {
 
 // oldMembers returns the members of etcd that would stay behind.
 func oldMembers(c *topology.Cluster) []string {
-	want, ok := planner.ParseRelease(kubeadm.EtcdTag(c.ControlPlanes()[0].Input()))
+	want, ok := skew.ParseRelease(kubeadm.EtcdTag(c.ControlPlanes()[0].Input()))
 	if !ok || !c.Up.Raises || c.Etcd.External != nil {
 		return nil
 	}
 	var out []string
 	for _, m := range c.Report.Members {
-		if r, ok := planner.ParseRelease(m.Version); ok && !ours(c, m) && staticpod.OfMinor(r).Compare(staticpod.OfMinor(want)) < 0 {
+		if r, ok := skew.ParseRelease(m.Version); ok && !ours(c, m) && staticpod.OfMinor(r).Compare(staticpod.OfMinor(want)) < 0 {
 			out = append(out, fmt.Sprintf("  etcd %s of member %s at %s", r, m.Name, strings.Join(m.PeerURLs, ", ")))
 		}
 	}
@@ -78,5 +79,5 @@ func oldMembers(c *topology.Cluster) []string {
 
 // ours reports whether a member of etcd is known, or has the name of a control plane that is.
 func ours(c *topology.Cluster, m state.EtcdMember) bool {
-	return etcd.Known(c, m) || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.NodeName == m.Name })
+	return etcd.IsKnownMember(c, m) || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool { return n.NodeName == m.Name })
 }

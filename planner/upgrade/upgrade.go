@@ -10,7 +10,6 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/kubeadm"
@@ -19,13 +18,14 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/kubelet"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
 // AnalyzeUpgrade tells how versions change; nil when none does, or none is known.
 func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
-	want, ok := planner.ParseRelease(c.KubernetesVersion)
+	want, ok := skew.ParseRelease(c.KubernetesVersion)
 	if !ok || c.Founding || c.Fleet.Destroy {
 		return nil
 	}
@@ -38,7 +38,7 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 			up.Newest = r
 		}
 	}
-	if up.Oldest == (planner.Release{}) {
+	if up.Oldest == (skew.Release{}) {
 		return nil
 	}
 	up.Begun, up.Raises = cutShort(c), !tells(c) && up.Oldest != want
@@ -49,7 +49,7 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	held := false
 	for _, n := range c.Nodes {
 		for _, component := range topology.ControlPlaneVersions {
-			r, known := staticpod.Planned(n, component)
+			r, known := staticpod.ManifestVersion(n, component)
 			if !known {
 				continue
 			}
@@ -66,15 +66,15 @@ func AnalyzeUpgrade(c *topology.Cluster) *topology.Upgrade {
 	if !up.Raises && len(up.Turns) == 0 && !held {
 		return nil
 	}
-	up.Hops, up.Err = planner.Hops(up.Oldest, up.Newest, want, through(c))
+	up.Hops, up.Err = skew.Hops(up.Oldest, up.Newest, want, through(c))
 	return up
 }
 
 // lowest returns the oldest version that a control plane can have while another one has the
 // newest: what the state remembers or, where that is more than one minor version
 // behind, the last version on the way, which all of them reach before any goes on.
-func lowest(c *topology.Cluster, newest planner.Release) (planner.Release, bool) {
-	was, ok := planner.ParseRelease(c.RecordedVersion())
+func lowest(c *topology.Cluster, newest skew.Release) (skew.Release, bool) {
+	was, ok := skew.ParseRelease(c.RecordedVersion())
 	if ok && was.Major == newest.Major && was.Minor < newest.Minor-1 {
 		was, ok = through(c)[newest.Minor-1]
 	}
@@ -84,12 +84,12 @@ func lowest(c *topology.Cluster, newest planner.Release) (planner.Release, bool)
 // apiServers returns the versions of the control planes' API servers, as their
 // manifests have them; the one that answered where no manifest tells, or the one
 // that answered last where an earlier apply has stopped all of them.
-func apiServers(c *topology.Cluster) []planner.Release {
-	var out []planner.Release
+func apiServers(c *topology.Cluster) []skew.Release {
+	var out []skew.Release
 	for _, n := range c.ControlPlanes() {
 		// While one is stopped, those beside it tell what it was.
 		for _, component := range topology.ControlPlaneVersions {
-			if r, known := staticpod.Planned(n, component); known {
+			if r, known := staticpod.ManifestVersion(n, component); known {
 				out = append(out, r)
 				break
 			}
@@ -99,7 +99,7 @@ func apiServers(c *topology.Cluster) []planner.Release {
 	if c.Report != nil {
 		version = c.Report.Version
 	}
-	if r, ok := planner.ParseRelease(version); ok && len(out) == 0 {
+	if r, ok := skew.ParseRelease(version); ok && len(out) == 0 {
 		out = append(out, r)
 	}
 	return out
@@ -109,7 +109,7 @@ func apiServers(c *topology.Cluster) []planner.Release {
 func tells(c *topology.Cluster) bool {
 	return c.Report != nil || slices.ContainsFunc(c.ControlPlanes(), func(n *topology.Node) bool {
 		return slices.ContainsFunc(topology.ControlPlaneVersions, func(component string) bool {
-			_, known := staticpod.Planned(n, component)
+			_, known := staticpod.ManifestVersion(n, component)
 			return known
 		})
 	})
@@ -130,9 +130,9 @@ func cutShort(c *topology.Cluster) bool {
 // halfway reports whether a static pod of a control plane is stopped, or has another
 // version than the state remembers.
 func halfway(n *topology.Node) bool {
-	was, remembered := planner.ParseRelease(n.Cluster.RecordedVersion())
+	was, remembered := skew.ParseRelease(n.Cluster.RecordedVersion())
 	return n.Stopped() || remembered && slices.ContainsFunc(topology.ControlPlaneVersions, func(component string) bool {
-		r, known := staticpod.Planned(n, component)
+		r, known := staticpod.ManifestVersion(n, component)
 		return known && r != was
 	})
 }
@@ -144,7 +144,7 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 		return behind(c)
 	}
 	refuse := func(summary, format string, args ...any) diag.Diagnostics {
-		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format+" Nothing is changed on any host.",
+		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format,
 			append([]any{c.Label}, args...)...).At(pki.Place(c, "kubernetes_version")).For(c.Target)}
 	}
 	switch {
@@ -153,17 +153,16 @@ func VersionChange(c *topology.Cluster) diag.Diagnostics {
 	case !c.Up.Raises:
 		return slices.Concat(unmanagedLeftBehind(c), emptyPools(c), tooManyDown(c), behind(c))
 	case c.Report == nil && !c.Up.Begun:
-		return refuse("Cluster cannot be upgraded now", "%s, so that it is not known which versions its kubelets run. "+
-			"Bring it to answer first, with kubernetes_version = %q.", observe.DarkTargets(c)[0].Reason, c.Up.Newest)
+		return refuse("Cluster cannot be upgraded now", "%s, so that the versions of its kubelets are unknown. Bring the API back first, with kubernetes_version = %q.", observe.DarkTargets(c)[0].Reason, c.Up.Newest)
 	case len(pki.FormerHosts(c)) > 0:
 		return diag.Diagnostics{staticpod.RefuseMove(c)}
 	case exchanges(c):
 		first := fmt.Sprintf("the nodes first, with kubernetes_version = %q, or the upgrade first", c.Up.Newest)
 		if c.Up.Begun {
-			first = "the upgrade first, which has begun, with the control planes as they were"
+			first = "the upgrade first, which has begun, with the previous control planes"
 		}
-		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
-			"etcd would have fewer members while each restarts. Do one after the other: %s.", etcd.DescribeChanges(c, etcd.MembershipChanges(c)), first)
+		return refuse("Cluster cannot be upgraded now", "control planes are added and removed in the same plan (%s). "+
+			"Removals run before an upgrade and joins after it: etcd would have fewer members while each restarts. Do one after the other: %s.", etcd.DescribeChanges(c, etcd.MembershipChanges(c)), first)
 	}
 	return slices.Concat(unmanagedLeftBehind(c), unfit(c), unfitOnTheWay(c), unready(c), deprecated(c), emptyPools(c), tooManyDown(c), behind(c))
 }
@@ -187,21 +186,22 @@ func unready(c *topology.Cluster) diag.Diagnostics {
 		if staticpod.AwaitsReady(n) {
 			names = append(names, n.Target.String())
 		}
-		if n.Upgrades() && c.Report != nil && staticpod.Ahead(n) {
+		if n.Upgrades() && c.Report != nil && staticpod.KubeletAheadOfAPI(n) {
 			diags = append(diags, warnAhead(n))
 		}
 	}
 	if len(names) == 0 {
 		return diags
 	}
-	return append(diags, diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it touches the node, and goes no further without it. "+
-		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(pki.Place(c, "kubernetes_version")))
+	return append(diags, diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it changes the node, "+
+		"and does not continue without it. kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(pki.Place(c, "kubernetes_version")))
 }
 
 func warnAhead(n *topology.Node) *diag.Diagnostic {
-	api, _ := staticpod.Planned(n, "kube-apiserver")
-	return diag.Warningf("Kubelet is ahead of its turn", "%s: the kubelet %s is installed and nothing is heard of the one that runs, as when the host has booted since: it may not work with the API server %s beside it. "+
-		"The upgrade does not wait for it: it comes back when that has its version. If the apply fails there, install the kubelet %s, restart it, and apply again.",
+	api, _ := staticpod.ManifestVersion(n, "kube-apiserver")
+	return diag.Warningf("Kubelet is newer than the API server", "%s: the kubelet %s is installed and the version of the running one is unknown, "+
+		"as after a reboot of the host: it may not work with the API server %s beside it. "+
+		"The upgrade does not wait for it: it recovers when the API server has its version. If the apply fails there, install the kubelet %s, restart it, and apply again.",
 		n.Target, n.Facts().KubeletVersion, api, api).At(pki.Place(n.Cluster, "kubernetes_version")).For(n.Target)
 }
 
@@ -210,21 +210,21 @@ func unfit(c *topology.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	said, kubelets := map[string]bool{}, clusterKubelets(c)
 	for _, name := range slices.Sorted(maps.Keys(kubelets)) {
-		kubelet, ok := planner.ParseRelease(kubelets[name])
+		kubelet, ok := skew.ParseRelease(kubelets[name])
 		if !ok {
 			continue
 		}
-		if err := planner.KubeletFits(kubelet, c.Up.Oldest, c.Up.Want); err != nil {
+		if err := skew.KubeletFits(kubelet, c.Up.Oldest, c.Up.Want); err != nil {
 			said[name] = true
 			diags = append(diags, misfit(c, "node "+name, err, toFit(c, kubelet)))
 		}
 	}
 	for _, n := range c.Nodes {
-		coming, ok := planner.ParseRelease(staticpod.ComingKubelet(n))
+		coming, ok := skew.ParseRelease(staticpod.ComingKubelet(n))
 		if !ok || !n.Upgrades() || said[n.NodeName] {
 			continue
 		}
-		if err := planner.KubeletFits(coming, c.Up.Want, c.Up.Want); err != nil {
+		if err := skew.KubeletFits(coming, c.Up.Want, c.Up.Want); err != nil {
 			diags = append(diags, misfit(c, n.Target.String()+", as installed on the host", err, fmt.Sprintf("Install the kubelet %s there.", c.Up.Want)))
 		}
 	}
@@ -248,33 +248,33 @@ func clusterKubelets(c *topology.Cluster) map[string]string {
 }
 
 func misfit(c *topology.Cluster, where string, err error, remedy string) *diag.Diagnostic {
-	return diag.Errorf("Kubelet does not fit", "Cluster %q, %s: %v. Nothing is changed on any host. %s",
+	return diag.Errorf("Kubelet version does not fit", "Cluster %q, %s: %v. %s",
 		c.Label, where, err, remedy).At(pki.Place(c, "kubernetes_version")).For(c.Target)
 }
 
 // toFit says how a kubelet that runs comes to go with the control planes: before
 // their upgrade it has to be no newer than they are, and for what comes behind it
 // not too old. An older one takes as many minor versions as it may at a time.
-func toFit(c *topology.Cluster, kubelet planner.Release) string {
+func toFit(c *topology.Cluster, kubelet skew.Release) string {
 	oldest := c.Up.Oldest
 	if kubelet.Minor > oldest.Minor {
 		return fmt.Sprintf("Install the kubelet %s there and restart it; newer ones follow their control planes.", oldest)
 	}
-	first := "a release of 1." + strconv.Itoa(kubelet.Minor+planner.KubeletSkew)
-	if oldest.Minor >= kubelet.Minor+planner.KubeletSkew {
+	first := "a release of 1." + strconv.Itoa(kubelet.Minor+skew.MaxKubelet)
+	if oldest.Minor >= kubelet.Minor+skew.MaxKubelet {
 		first = oldest.String()
 	}
-	return fmt.Sprintf("Stop at %s first: with that as kubernetes_version, install its kubelet there and apply. Then go on to %s.", first, c.Up.Want)
+	return fmt.Sprintf("Stop at %s first: set it as kubernetes_version, install its kubelet there and apply. Then continue to %s.", first, c.Up.Want)
 }
 
 // behind warns of kubelets that stay older than the cluster: those that are
 // installed, and that nobody has brought to the wanted version. Of patch releases
 // it speaks in an upgrade only.
 func behind(c *topology.Cluster) diag.Diagnostics {
-	want, _ := planner.ParseRelease(c.KubernetesVersion)
+	want, _ := skew.ParseRelease(c.KubernetesVersion)
 	byVersion := map[string][]string{}
 	for _, n := range c.Nodes {
-		stays, ok := planner.ParseRelease(staticpod.ComingKubelet(n))
+		stays, ok := skew.ParseRelease(staticpod.ComingKubelet(n))
 		older := stays.Minor < want.Minor || c.Up != nil && stays.Compare(want) < 0
 		if ok && older && n.RunningKubelet() != "" && !n.Joins() {
 			byVersion[stays.String()] = append(byVersion[stays.String()], n.Target.String())
@@ -282,19 +282,20 @@ func behind(c *topology.Cluster) diag.Diagnostics {
 	}
 	var diags diag.Diagnostics
 	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
-		diags = append(diags, diag.Warningf("Kubelet stays behind", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
-			"That may be so for three minor versions. To follow: install the kubelet %s there and plan again; the plan drains each node and restarts its kubelet.",
+		diags = append(diags, diag.Warningf("Kubelet is not upgraded", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
+			"A kubelet may stay behind for three minor versions. To upgrade it, install the kubelet %s there and plan again; "+
+			"the plan drains each node and restarts its kubelet.",
 			strings.Join(byVersion[version], ", "), version, want).At(pki.Place(c, "kubernetes_version")))
 	}
 	return diags
 }
 
-// Lowers reports whether versions of kubelets change and all become older ones: those that
+// LowersKubelets reports whether versions of kubelets change and all become older ones: those that
 // somebody has installed. That is no upgrade.
-func Lowers(c *topology.Cluster) bool {
+func LowersKubelets(c *topology.Cluster) bool {
 	for t, version := range c.Up.Turns {
-		to, _ := planner.ParseRelease(version)
-		if from, ok := planner.ParseRelease(c.Node(t).RunningKubelet()); !ok || to.Compare(from) > 0 {
+		to, _ := skew.ParseRelease(version)
+		if from, ok := skew.ParseRelease(c.Node(t).RunningKubelet()); !ok || to.Compare(from) > 0 {
 			return false
 		}
 	}
@@ -309,7 +310,7 @@ func UpgradeLine(c *topology.Cluster) string {
 	} else {
 		parts = append(parts, "kubelets to "+c.KubernetesVersion)
 	}
-	if len(kubelet.Turning(c, config.Worker)) > 1 {
+	if len(kubelet.KubeletsToUpgrade(c, config.Worker)) > 1 {
 		return strings.Join(append(parts, workersLine(c)), "; ")
 	}
 	return strings.Join(parts, "; ") + "."

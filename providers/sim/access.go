@@ -8,17 +8,17 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim/apiserver"
+	"github.com/kubewright/kubewright/providers/sim/machine"
+	"github.com/kubewright/kubewright/providers/sim/staticpod"
 	"github.com/kubewright/kubewright/state"
 )
 
 // Access opens the API and etcd of clusters that live on simulated hosts.
 type Access struct{}
-
-var _ providers.Access = Access{}
 
 // API is reached on a host's API server with the administrator's kubeconfig of via.
 func (Access) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
@@ -28,7 +28,7 @@ func (Access) API(ctx context.Context, via providers.Host, endpoint string) (pro
 	}
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	if err := h.w.connected(ctx, h.machine()); err != nil {
+	if err := h.machine().Connected(ctx); err != nil {
 		return nil, err
 	}
 	return &api{h, endpoint}, nil
@@ -42,7 +42,7 @@ func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, 
 	}
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	if err := h.w.connected(ctx, h.machine()); err != nil {
+	if err := h.machine().Connected(ctx); err != nil {
 		return nil, err
 	}
 	return &etcdClient{h, endpoints, path.Join(cmp.Or(folder, providers.CertificatesFolder), "etcd", healthcheckClient)}, nil
@@ -64,7 +64,7 @@ func (Access) ExternalEtcd(ctx context.Context, via providers.Host, endpoints []
 		if h.machine().Conditions.NoForwarding {
 			return &providers.Error{Kind: providers.ErrNoForwarding, Do: "reach the external etcd"}
 		}
-		c := h.w.externalEtcd(endpoints)
+		c := h.w.etcds.External(endpoints)
 		for _, endpoint := range endpoints {
 			r.Versions[endpoint] = externalEtcdVersion
 		}
@@ -81,66 +81,46 @@ const (
 
 // administrator connects with the administrator's rights: admin.conf has them
 // once the group it is in is bound, super-admin.conf always.
-func (a *api) administrator() (*session, error) {
+func (a *api) administrator() (*apiserver.Session, error) {
 	w, m := a.h.w, a.h.machine()
 	server, err := a.server()
 	if err != nil {
-		return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: "reach the API through " + m.address, Cause: err}
+		return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: "reach the API through " + m.Address, Cause: err}
 	}
 	denied := errors.New("open " + adminConf + ": no such file or directory")
 	for _, p := range []string{adminConf, superAdminConf} {
-		conf := w.resolve(m, p)
+		conf := m.Resolve(p)
 		if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil {
 			continue
 		}
-		s, err := w.handshakeTo(m, server, conf.Record)
+		s, err := w.servers.HandshakeTo(m, server, conf.Record)
 		if err != nil {
 			denied = err
 			continue
 		}
-		if s.mayAdminister() {
+		if s.MayAdminister() {
 			return s, nil
 		}
-		denied = fmt.Errorf("forbidden: User %q cannot do this at the cluster scope", s.user)
+		denied = fmt.Errorf("forbidden: User %q cannot do this at the cluster scope", s.User)
 	}
-	return nil, fmt.Errorf("cannot use the API of %s: %w", m.address, denied)
-}
-
-func (s *session) mayAdminister() bool {
-	return slices.Contains(s.groups, "system:masters") ||
-		slices.Contains(s.groups, "kubeadm:cluster-admins") && s.cluster.has(clusterRoleBinding("kubeadm:cluster-admins"))
-}
-
-// handshakeTo is handshake with the server's own address as name: the
-// administrator's client dials the host, whatever its kubeconfig names.
-func (w *World) handshakeTo(m, server *machine, r *record) (*session, error) {
-	_, p := w.podOf(server, compAPI)
-	cert, err := w.certificateAt(server, p.flag("tls-cert-file", ""), "")
-	if err != nil {
-		return nil, err
-	}
-	names := append(slices.Clone(cert.IPAddresses), cert.DNSNames...)
-	if len(names) == 0 {
-		return nil, errors.New("x509: certificate is not valid for any names")
-	}
-	return w.handshake(m, server, names[0], r)
+	return nil, fmt.Errorf("cannot use the API of %s: %w", m.Address, denied)
 }
 
 // server returns the host whose API server answers at the endpoint.
-func (a *api) server() (*machine, error) {
+func (a *api) server() (*machine.Machine, error) {
 	w, m := a.h.w, a.h.machine()
 	host, port := splitEndpoint(a.endpoint)
 	var last error = fmt.Errorf("dial tcp %s: connect: connection refused", a.endpoint)
-	targets := []*machine{m}
+	targets := []*machine.Machine{m}
 	if host != "" {
-		targets = w.behind(m, host)
+		targets = w.servers.Behind(m, host)
 	}
 	for _, target := range targets {
-		_, p := w.podOf(target, compAPI)
-		if p == nil || port != "" && w.find(host) != nil && p.flag("secure-port", "6443") != port {
+		_, p := target.Processes().Pod(staticpod.APIServer)
+		if p == nil || port != "" && w.fleet.Find(host) != nil && p.Flag("secure-port", "6443") != port {
 			continue
 		}
-		if err := w.fault(target, compAPI); err != nil {
+		if err := w.servers.Fault(target, staticpod.APIServer); err != nil {
 			last = err
 			continue
 		}

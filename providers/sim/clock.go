@@ -5,9 +5,13 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/kubewright/kubewright/providers/sim/apiserver"
+	"github.com/kubewright/kubewright/providers/sim/kubelet"
+	"github.com/kubewright/kubewright/providers/sim/workload"
 )
 
-// Clock is the world's time. It passes while all who are busy sleep, and then at once.
+// Clock is the world's time. It passes when all busy tasks sleep, and then at once.
 type Clock struct{ w *World }
 
 // Clock returns the clock of the world.
@@ -16,11 +20,10 @@ func (w *World) Clock() *Clock { return &Clock{w} }
 // Now returns the world's time.
 func (c *Clock) Now() time.Time { return c.w.Now() }
 
-// worker is somebody who is busy, and how many of the things that it does at the same
-// time sleep.
+// worker is a task that is busy, and how many of its concurrent parts sleep.
 type worker struct{ asleep int }
 
-// sleeper is a worker who sleeps.
+// sleeper is a part of a task that sleeps.
 type sleeper struct {
 	of    *worker
 	until time.Time
@@ -29,36 +32,44 @@ type sleeper struct {
 
 type workerKey struct{}
 
-// Busy implements providers.Clock. However long the machine takes for what somebody does,
-// no time passes in the world for those who wait for it; who is busy must not wait for
-// one who sleeps but by sleeping. Who is busy already goes on with that.
+// timeline is how a world moves on: the busy and the sleeping tasks, and what happens when
+// time passes.
+type timeline struct {
+	servers  *apiserver.Servers
+	workers  map[*worker]bool
+	sleepers []*sleeper
+}
+
+// Busy implements providers.Clock. No time passes in the world while a busy task works,
+// however long it takes. A busy task must not wait for a sleeping one other than by
+// sleeping. A context of a busy task is returned as it is.
 func (c *Clock) Busy(ctx context.Context) (context.Context, func()) {
 	w, me := c.w, &worker{}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if already, _ := ctx.Value(workerKey{}).(*worker); w.workers[already] {
+	if already, _ := ctx.Value(workerKey{}).(*worker); w.time.workers[already] {
 		return ctx, func() {}
 	}
-	w.workers[me] = true
+	w.time.workers[me] = true
 	return context.WithValue(ctx, workerKey{}, me), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.workers, me)
-		w.pass()
+		delete(w.time.workers, me)
+		w.time.pass()
 	}
 }
 
-// Suspend has all who are busy now stand still, like a machine that is suspended, until
-// resume is called: time passes for others meanwhile.
+// Suspend stops all busy tasks, like a suspended machine, until resume is called: meanwhile
+// time passes for others.
 func (c *Clock) Suspend() (resume func()) {
 	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	suspended := slices.Collect(maps.Keys(w.workers))
+	suspended := slices.Collect(maps.Keys(w.time.workers))
 	for _, them := range suspended {
 		them.asleep++
 	}
-	w.pass()
+	w.time.pass()
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -69,8 +80,8 @@ func (c *Clock) Suspend() (resume func()) {
 }
 
 // Sleep returns when the duration has passed in the world and its Pace, if there is one,
-// has returned. Several who sleep at the same time sleep side by side. For somebody who
-// is not Busy the time passes at once.
+// has returned. Concurrent sleeps overlap. For a task that is not Busy the time passes at
+// once.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	w := c.w
 	until := w.Now().Add(d)
@@ -83,15 +94,15 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	me, _ := ctx.Value(workerKey{}).(*worker)
 	s := &sleeper{me, until, make(chan struct{})}
 	w.mu.Lock()
-	if !w.workers[me] {
+	if !w.time.workers[me] {
 		defer w.mu.Unlock()
-		w.advance(until.Sub(w.d.Now))
+		w.time.Advance(until.Sub(w.fleet.Now))
 		return nil
 	}
 	me.asleep++
-	w.sleepers = append(w.sleepers, s)
-	w.wakeDue()
-	w.pass()
+	w.time.sleepers = append(w.time.sleepers, s)
+	w.time.wakeDue()
+	w.time.pass()
 	w.mu.Unlock()
 	select {
 	case <-s.woken:
@@ -99,35 +110,37 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.wakeIf(func(other *sleeper) bool { return other == s })
+		w.time.wakeIf(func(other *sleeper) bool { return other == s })
 		return ctx.Err()
 	}
 }
 
-// pass lets time pass until the first wakes, when all who are busy sleep.
-func (w *World) pass() {
-	for me := range w.workers {
+// pass lets time pass until the first sleeper wakes, if all busy tasks sleep.
+func (t *timeline) pass() {
+	for me := range t.workers {
 		if me.asleep == 0 {
 			return
 		}
 	}
-	if len(w.sleepers) == 0 {
+	if len(t.sleepers) == 0 {
 		return
 	}
-	first := w.sleepers[0].until
-	for _, s := range w.sleepers {
+	first := t.sleepers[0].until
+	for _, s := range t.sleepers {
 		if s.until.Before(first) {
 			first = s.until
 		}
 	}
-	w.advance(first.Sub(w.d.Now))
+	t.Advance(first.Sub(t.servers.Now))
 }
 
-// wakeDue wakes those whose time has come.
-func (w *World) wakeDue() { w.wakeIf(func(s *sleeper) bool { return !s.until.After(w.d.Now) }) }
+// wakeDue wakes the sleepers that are due.
+func (t *timeline) wakeDue() {
+	t.wakeIf(func(s *sleeper) bool { return !s.until.After(t.servers.Now) })
+}
 
-func (w *World) wakeIf(due func(*sleeper) bool) {
-	w.sleepers = slices.DeleteFunc(w.sleepers, func(s *sleeper) bool {
+func (t *timeline) wakeIf(due func(*sleeper) bool) {
+	t.sleepers = slices.DeleteFunc(t.sleepers, func(s *sleeper) bool {
 		if !due(s) {
 			return false
 		}
@@ -137,56 +150,44 @@ func (w *World) wakeIf(due func(*sleeper) bool) {
 	})
 }
 
-// advance lets time pass and the world settle.
-func (w *World) advance(d time.Duration) {
+// Advance lets time pass and the world settle.
+func (t *timeline) Advance(d time.Duration) {
 	if d > 0 {
-		w.d.Now = w.d.Now.Add(d)
+		t.servers.Now = t.servers.Now.Add(d)
 	}
-	w.wakeDue()
+	t.wakeDue()
 	if d >= time.Hour { // long enough for something to fall due anywhere
-		for _, m := range w.d.Hosts {
-			w.wake(m)
+		for _, m := range t.servers.Hosts {
+			m.Wake()
 		}
 	}
-	for _, id := range sortedKeys(w.d.Clusters) {
-		w.expireTokens(w.d.Clusters[id])
-		w.compactDue(w.d.Clusters[id])
-		w.count(w.d.Clusters[id])
+	for _, c := range t.servers.List() {
+		t.servers.API(c).ExpireTokens()
+		c.CompactDue()
+		c.RememberRevision()
 	}
-	w.settle()
+	t.Settle()
 	if d >= time.Hour {
-		for _, id := range sortedKeys(w.d.Clusters) {
-			w.renewTokens(w.d.Clusters[id])
+		for _, c := range t.servers.List() {
+			t.servers.API(c).RenewTokens()
 		}
 	}
 }
 
-// wake marks a host as one on which something may be under way.
-func (w *World) wake(m *machine) { w.pending[m.address] = true }
-
-// wakeCluster marks the hosts of all nodes of a cluster.
-func (w *World) wakeCluster(c *cluster) {
-	for _, n := range c.Nodes {
-		if n.Host != "" {
-			w.pending[n.Host] = true
-		}
-	}
-}
-
-// settle lets everything happen that can happen at the present time.
-func (w *World) settle() {
+// Settle lets everything happen that can happen at the present time.
+func (t *timeline) Settle() {
 	for range 16 {
 		changed := false
-		for _, address := range sortedKeys(w.pending) {
-			moved, done := w.stepHost(w.d.Hosts[address])
+		for _, m := range t.servers.Awake() {
+			moved, done := kubelet.On(t.servers, m).Step()
 			changed = changed || moved
 			if done && !moved {
-				delete(w.pending, address)
+				m.Sleep()
 			}
 		}
-		for _, id := range sortedKeys(w.d.Clusters) {
-			if c := w.d.Clusters[id]; c.stale && w.hasQuorum(c) {
-				w.reconcile(c)
+		for _, c := range t.servers.List() {
+			if c.Stale && c.HasQuorum() {
+				workload.Of(t.servers.API(c)).Reconcile()
 			}
 		}
 		if !changed {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -9,28 +8,23 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Clone returns a world in which everything is as it is in this one, and which
-// goes its own way from then on. It is kept in no file, and nobody is told of
-// its effects; what else was set of this world holds there as well.
+// Clone returns an independent copy of the world. It is kept in no file and has no hooks of
+// effects and observations; other settings are copied.
 func (w *World) Clone() *World {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &World{
-		PodHash: w.PodHash, Pace: w.Pace, Watch: w.Watch,
-		d: deep(reflect.ValueOf(w.d)).Interface().(saved), effects: w.effects, violations: slices.Clone(w.violations),
-		// What these hold is made once and never changed.
-		baselines: maps.Clone(w.baselines), bases: maps.Clone(w.bases), manifests: maps.Clone(w.manifests), settings: maps.Clone(w.settings), hashes: maps.Clone(w.hashes),
-		workers: map[*worker]bool{},
-		names:   maps.Clone(w.names), planes: maps.Clone(w.planes), pending: maps.Clone(w.pending),
-	}
+	d := deep(reflect.ValueOf(w.saved())).Interface().(saved)
+	out := newWorld(w.fleet.Clone(d.Hosts, d.Blobs), d)
+	out.PodHash, out.Pace, out.Watch = w.PodHash, w.Pace, w.Watch
+	out.effects, out.violations = w.effects, slices.Clone(w.violations)
+	return out
 }
 
-// atoms are the types whose values nobody can change.
+// atoms are the types whose values are immutable.
 var atoms = map[reflect.Type]bool{reflect.TypeFor[time.Time](): true, reflect.TypeFor[state.Value](): true}
 
-// deep copies a value and everything that it leads to, whatever it consists of,
-// so that nothing that is added to a world is shared by mistake. Fields that are
-// not exported are copied as they are.
+// deep copies a value and everything that it refers to, so that nothing that is added to a
+// world is shared by mistake. Fields that are not exported are copied as they are.
 func deep(v reflect.Value) reflect.Value {
 	switch {
 	case atoms[v.Type()]:

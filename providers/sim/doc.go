@@ -7,7 +7,7 @@
 //
 // A host has files with mode, owner and digest, units, sysctls, kernel modules,
 // swap, mounts, links, firewall rules, images, a clock, a boot and machine ID.
-// It springs up when it is asked for, as a prepared Debian machine (Profile).
+// It is made when it is first asked for, as a prepared Debian machine (Profile).
 //
 // An active kubelet with a valid configuration runs the static pods of its
 // manifests folder, restarts those whose content changed, bootstraps with a
@@ -43,4 +43,21 @@
 // operation takes some, and when all who are busy sleep on the Clock; then the model
 // settles. The same seed and the same calls in the same order give the same
 // world, byte for byte.
+//
+// # Layers
+//
+// A World joins the packages below it, has their lock, their file and their faults, and
+// implements the interfaces of package providers. Each of them knows those before it:
+//
+//	file         what is at a path: content, or a record in place of keys
+//	staticpod    manifests of static pods
+//	store        what the API server keeps in etcd
+//	machine      hosts: files, units, kernel, packages, processes
+//	etcd         membership, quorum, snapshots
+//	apiserver    health, access, nodes, apply, tokens
+//	workload     pods of Deployments, scheduling, drains
+//	kubelet      static pods, bootstrap, certificates, DaemonSets
+//	operation    kubewright's operations on a host
+//	observation  kubewright's questions to a host
+//	edit         changes by hand
 package sim

@@ -3,27 +3,29 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 )
 
 // encode returns the world's file: one line for each host, each object and each
-// content, so that differences read well and ten thousand hosts stay small.
+// content, so that diffs are readable and ten thousand hosts stay small.
 func (w *World) encode() ([]byte, error) {
 	w.sweep()
 	var b bytes.Buffer
-	b.Grow(int(w.kept.size)*5/4 + 1<<12) // as large as last time, and some more
-	head := w.d
+	b.Grow(int(w.file.kept.size)*5/4 + 1<<12) // as large as last time, and some more
+	head := w.saved()
 	head.Hosts, head.Clusters, head.Blobs = nil, nil, nil
 	if err := line(&b, "", &head); err != nil {
 		return nil, err
 	}
 	b.Truncate(b.Len() - 1) // the closing brace
-	if err := section(&b, "blobs", w.d.Blobs); err != nil {
+	if err := section(&b, "blobs", w.fleet.Blobs); err != nil {
 		return nil, err
 	}
-	if err := section(&b, "clusters", w.d.Clusters); err != nil {
+	if err := section(&b, "clusters", w.etcds.ByID); err != nil {
 		return nil, err
 	}
-	if err := section(&b, "hosts", w.d.Hosts); err != nil {
+	if err := section(&b, "hosts", w.fleet.Hosts); err != nil {
 		return nil, err
 	}
 	b.WriteString("\n}\n")
@@ -37,7 +39,7 @@ func section[V any](b *bytes.Buffer, name string, m map[string]V) error {
 	}
 	b.WriteString(",\n\"" + name + "\": {")
 	separator := "\n"
-	for _, key := range sortedKeys(m) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
 		quoted, err := json.Marshal(key)
 		if err != nil {
 			return err
@@ -61,11 +63,11 @@ func line(b *bytes.Buffer, head string, v any) error {
 	return nil
 }
 
-// sweep forgets what nobody has any more: content that no host holds, and
-// clusters whose data is gone from every host.
+// sweep drops what is not referred to any more: content that no host holds, and clusters
+// whose data is gone from every host.
 func (w *World) sweep() {
 	used, alive := map[string]bool{}, map[string]bool{}
-	for _, m := range w.d.Hosts {
+	for _, m := range w.fleet.Hosts {
 		for _, f := range m.Files {
 			used[f.SHA256] = true
 			if f.Member != nil {
@@ -79,15 +81,15 @@ func (w *World) sweep() {
 			used[m.Kubelet.Config], used[m.Kubelet.Flags] = true, true
 		}
 	}
-	for digest := range w.d.Blobs {
+	for digest := range w.fleet.Blobs {
 		if !used[digest] {
-			delete(w.d.Blobs, digest)
+			delete(w.fleet.Blobs, digest)
 		}
 	}
-	for id, c := range w.d.Clusters {
-		if !alive[id] && !c.external() {
-			delete(w.d.Clusters, id)
+	for id, c := range w.etcds.ByID {
+		if !alive[id] && !c.External() {
+			delete(w.etcds.ByID, id)
 		}
 	}
-	w.baselines, w.bases = map[Profile]*baseline{}, map[*Profile]*baseline{} // their content comes back with them
+	w.fleet.ForgetBaselines()
 }

@@ -1,333 +1,225 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
-	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim/etcd"
+	"github.com/kubewright/kubewright/providers/sim/machine"
+	"github.com/kubewright/kubewright/state"
 )
 
-// member is a member of an etcd cluster.
-type member struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name,omitempty"` // empty until it has started
-	PeerURL    string   `json:"peer_url"`
-	ClientURLs []string `json:"client_urls,omitempty"`
-	Learner    bool     `json:"learner,omitempty"`
-	// Host is the address of the host that holds its data.
-	Host string `json:"host,omitempty"`
-	// Synced is when a learner has caught up.
-	Synced time.Time `json:"synced,omitzero"`
-	// Garbage is what the database holds that is not in use, in bytes: what was
-	// compacted, until the member is defragmented.
-	Garbage int64    `json:"garbage,omitempty"`
-	Alarms  []string `json:"alarms,omitempty"`
+// etcdClient is etcd as seen with the healthcheck client certificate of one host.
+type etcdClient struct {
+	h         *Host
+	endpoints []string
+	// client is the path of the certificate, without its suffix.
+	client string
 }
 
-// stepEtcd lets an etcd pod found its cluster or join it.
-func (w *World) stepEtcd(m *machine) (changed, done bool) {
-	running, p := w.podOf(m, compEtcd)
-	if running == nil {
-		return false, true
+// healthcheckClient is the name of the client's certificate and key in the folder of etcd's.
+const healthcheckClient = "healthcheck-client"
+
+// cluster returns the etcd cluster that answers at one of the endpoints.
+func (e *etcdClient) cluster() (*etcd.Cluster, error) {
+	c, err := e.answering()
+	if err == nil && !c.HasQuorum() {
+		return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: "reach etcd through " + e.h.machine().Address, Cause: errors.New("etcdserver: request timed out: no leader")}
 	}
-	if mb := w.memberOf(m, p); mb != nil {
-		return false, w.publish(running, w.d.Clusters[w.get(m, p.dataFolder).Member.Cluster], mb)
-	}
-	if w.d.Now.Before(running.Started.Add(startup(compEtcd))) || w.etcdFiles(m, p) != nil {
-		return false, false
-	}
-	if w.get(m, p.dataFolder) != nil && w.get(m, p.dataFolder).Member != nil {
-		return false, true // removed from its cluster: it exits
-	}
-	if p.flag("initial-cluster-state", "new") == "existing" {
-		return w.joinEtcd(m, p), false
-	}
-	return w.foundEtcd(m, p), false
+	return c, err
 }
 
-// memberOf returns the member that a host's data is of, or nil.
-func (w *World) memberOf(m *machine, p *manifest) *member {
-	f := w.get(m, p.dataFolder)
-	if f == nil || f.Member == nil {
-		return nil
-	}
-	c := w.d.Clusters[f.Member.Cluster]
-	if c == nil {
-		return nil
-	}
-	return c.member(f.Member.ID)
-}
-
-func (c *cluster) member(id string) *member {
-	for _, mb := range c.Members {
-		if mb.ID == id {
-			return mb
+// answering returns the etcd cluster of a member at one of the endpoints, quorum or not.
+func (e *etcdClient) answering() (*etcd.Cluster, error) {
+	w, m := e.h.w, e.h.machine()
+	do := "reach etcd through " + m.Address
+	client, err := m.Certificates().At(e.client+".crt", e.client+".key")
+	var last error = errors.New("no endpoints")
+	for _, endpoint := range e.endpoints {
+		c, at := w.etcds.At(m, endpoint, e.endpoints)
+		switch {
+		case at != nil:
+			last = at
+		case !c.External() && client == nil:
+			return nil, fmt.Errorf("cannot %s: %w", do, err) // without a certificate no request is made
+		case !c.External() && err != nil:
+			last = fmt.Errorf("%w: %w", providers.ErrUntrusted, err)
+		case !c.External() && !c.TrustsClient(client):
+			last = fmt.Errorf("%w: remote error: tls: unknown certificate authority", providers.ErrUntrusted)
+		default:
+			return c, nil
 		}
 	}
-	return nil
+	return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: do, Cause: last}
 }
 
-func (c *cluster) voters() []*member {
-	return slices.DeleteFunc(slices.Clone(c.Members), func(mb *member) bool { return mb.Learner })
-}
-
-// etcdFiles checks etcd's certificates.
-func (w *World) etcdFiles(m *machine, p *manifest) error {
-	if running, _ := w.podOf(m, compEtcd); running != nil && running.Exited != "" {
-		return errors.New(running.Exited)
+func (e *etcdClient) act(ctx context.Context, op, detail string, do func(*etcd.Cluster) error) error {
+	w := e.h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := e.h.machine()
+	if err := m.Connected(ctx); err != nil {
+		return err
 	}
-	for _, flags := range [][3]string{{"cert-file", "key-file", "trusted-ca-file"}, {"peer-cert-file", "peer-key-file", "peer-trusted-ca-file"}} {
-		file, ok := p.arg(flags[0])
-		if !ok {
-			continue
+	c, err := e.cluster()
+	if err != nil {
+		return err
+	}
+	return w.act(m, op, detail, func() error {
+		w.time.Advance(machine.TimeFile)
+		if err := do(c); err != nil {
+			return err
 		}
-		cert, err := w.certificateAt(m, file, w.unlessGone(m, p.flag(flags[1], "")))
+		m.CountChange(op + " " + detail)
+		for _, mb := range c.Members {
+			if mb.Host != "" && mb.Host != etcd.ExternalHost {
+				w.fleet.WakeHost(mb.Host)
+			}
+		}
+		return nil
+	}, nil)
+}
+
+// Members lists the members with their health.
+func (e *etcdClient) Members(ctx context.Context) ([]state.EtcdMember, string, error) {
+	w := e.h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []state.EtcdMember
+	var id string
+	err := w.read(ctx, e.h.machine(), "etcd.members", "", func() error {
+		c, err := e.cluster()
 		if err != nil {
 			return err
 		}
-		if ca, ok := p.arg(flags[2]); ok && !w.stillTrusts(m, ca, cert) {
-			return fmt.Errorf("x509: %s is signed by unknown authority", file)
-		}
-	}
-	return nil
-}
-
-// foundEtcd makes a cluster of one member, or of those that initial-cluster names.
-func (w *World) foundEtcd(m *machine, p *manifest) bool {
-	initial := initialCluster(p)
-	own := p.flag("initial-advertise-peer-urls", "")
-	if _, ok := initial[own]; !ok {
-		return false
-	}
-	for _, id := range sortedKeys(w.d.Clusters) {
-		if c := w.d.Clusters[id]; len(initial) > 1 && c.foundedWith(initial) {
-			mb := c.withPeer(own)
-			w.startMember(m, p, c, mb)
-			return true
-		}
-	}
-	n := m.next()
-	c := &cluster{ID: w.derive(16, "etcd", m.address, n)}
-	c.init()
-	for _, url := range sortedKeys(initial) {
-		c.Members = append(c.Members, &member{ID: w.derive(16, "member", c.ID, url), PeerURL: url})
-	}
-	w.d.Clusters[c.ID] = c
-	w.startMember(m, p, c, c.withPeer(own))
-	c.Leader = c.withPeer(own).ID
-	return true
-}
-
-// foundedWith reports whether a cluster waits for the last of these founders.
-func (c *cluster) foundedWith(initial map[string]string) bool {
-	if len(c.Members) != len(initial) {
-		return false
-	}
-	for _, mb := range c.Members {
-		if _, ok := initial[mb.PeerURL]; !ok {
-			return false
-		}
-	}
-	return slices.ContainsFunc(c.Members, func(mb *member) bool { return mb.Host == "" })
-}
-
-// joinEtcd starts a member that was added before.
-func (w *World) joinEtcd(m *machine, p *manifest) bool {
-	own := p.flag("initial-advertise-peer-urls", "")
-	initial := initialCluster(p)
-	for _, id := range sortedKeys(w.d.Clusters) {
-		c := w.d.Clusters[id]
-		mb := c.withPeer(own)
-		if mb == nil || mb.Host != "" || !w.hasQuorum(c) || !c.matches(initial) || !w.peersTrust(m, p, c) {
-			continue
-		}
-		w.startMember(m, p, c, mb)
-		return true
-	}
-	return false
-}
-
-// matches is etcd's check of initial-cluster against the members that it knows.
-func (c *cluster) matches(initial map[string]string) bool {
-	if len(c.Members) != len(initial) {
-		return false
-	}
-	for _, mb := range c.Members {
-		if _, ok := initial[mb.PeerURL]; !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// peersTrust reports whether a new member and those that run trust each other.
-func (w *World) peersTrust(m *machine, p *manifest, c *cluster) bool {
-	file, ok := p.arg("peer-cert-file")
-	if !ok {
-		return true
-	}
-	mine, err := w.certificateAt(m, file, "")
-	if err != nil {
-		return false
-	}
-	for _, mb := range c.Members {
-		other := w.d.Hosts[mb.Host]
-		if other == nil {
-			continue
-		}
-		_, op := w.podOf(other, compEtcd)
-		if op == nil {
-			continue
-		}
-		theirs, err := w.certificateAt(other, op.flag("peer-cert-file", ""), "")
-		if err != nil || !w.stillTrusts(other, op.flag("peer-trusted-ca-file", ""), mine) || !w.stillTrusts(m, p.flag("peer-trusted-ca-file", ""), theirs) {
-			return false
-		}
-	}
-	return true
-}
-
-func (w *World) startMember(m *machine, p *manifest, c *cluster, mb *member) {
-	mb.Name, mb.Host = p.flag("name", "default"), m.address
-	mb.ClientURLs = strings.Split(p.flag("advertise-client-urls", ""), ",")
-	mb.Synced = w.d.Now.Add(time.Second)
-	w.put(m, p.dataFolder, &file{Type: typeDirectory, Mode: "0700", Member: &memberRef{c.ID, mb.ID}})
-}
-
-// withPeer returns the member with the peer URL, or nil.
-func (c *cluster) withPeer(peerURL string) *member {
-	for _, mb := range c.Members {
-		if mb.PeerURL == peerURL {
-			return mb
-		}
-	}
-	return nil
-}
-
-// initialCluster maps peer URLs to names.
-func initialCluster(p *manifest) map[string]string {
-	out := map[string]string{}
-	for entry := range strings.SplitSeq(p.flag("initial-cluster", ""), ",") {
-		if name, url, ok := strings.Cut(entry, "="); ok {
-			out[url] = name
-		}
-	}
-	return out
-}
-
-// etcdFault says why a host's own member does not answer, or nil.
-func (w *World) etcdFault(m *machine) error {
-	_, p := w.podOf(m, compEtcd)
-	if p == nil {
-		return errors.New("connection refused")
-	}
-	if err := w.etcdFiles(m, p); err != nil {
-		return err
-	}
-	f := w.get(m, p.dataFolder)
-	if f == nil || f.Member == nil {
-		return errors.New("etcd has not started: it has no cluster")
-	}
-	if w.memberOf(m, p) == nil {
-		return errors.New("the member has been permanently removed from the cluster")
-	}
-	return nil
-}
-
-// alive reports whether a member runs, whether or not it has a quorum.
-func (w *World) alive(mb *member) bool {
-	if mb.Host == externalHost {
-		return true
-	}
-	m := w.d.Hosts[mb.Host]
-	if m == nil || m.Conditions.Unreachable && m.Off {
-		return false
-	}
-	running, p := w.podOf(m, compEtcd)
-	if running == nil || w.d.Now.Before(running.Started.Add(startup(compEtcd))) {
-		return false
-	}
-	return w.memberOf(m, p) == mb && w.etcdFault(m) == nil
-}
-
-// hasQuorum reports whether a majority of the voters runs.
-func (w *World) hasQuorum(c *cluster) bool {
-	voters := c.voters()
-	missing := len(voters)/2 + 1
-	for _, mb := range voters {
-		if missing > 0 && w.alive(mb) {
-			missing--
-		}
-	}
-	return missing == 0
-}
-
-// leader returns the member that leads; leadership moves when it is gone.
-func (w *World) leader(c *cluster) *member {
-	if !w.hasQuorum(c) {
+		id = c.ID
+		out = c.Reports()
 		return nil
-	}
-	if mb := c.member(c.Leader); mb != nil && !mb.Learner && w.alive(mb) {
-		return mb
-	}
-	for _, mb := range c.voters() {
-		if w.alive(mb) {
-			c.Leader = mb.ID
-			return mb
+	})
+	return out, id, err
+}
+
+// Identity returns what the member at the first endpoint knows of its cluster.
+func (e *etcdClient) Identity(ctx context.Context) (state.EtcdIdentity, error) {
+	w := e.h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := e.h.machine()
+	var out state.EtcdIdentity
+	err := w.read(ctx, m, "etcd.identity", "", func() error {
+		c, err := w.etcds.At(m, e.endpoints[0], e.endpoints)
+		if err == nil && c.MemberOn(m) != nil {
+			err = c.CheckPublished(c.MemberOn(m))
 		}
-	}
-	return nil
+		if err != nil {
+			return &providers.Error{Kind: providers.ErrUnavailable, Do: "ask etcd who it is through " + m.Address, Cause: err}
+		}
+		out.ClusterID = c.ID
+		for _, mb := range c.Members {
+			out.PeerURLs = append(out.PeerURLs, mb.PeerURL)
+		}
+		return nil
+	})
+	return out, err
 }
 
-// externalHost is the host of members of an etcd that is not in the world.
-const externalHost = "external"
-
-// etcdAt returns the cluster that answers at an endpoint, as a host dials it. An
-// endpoint that is no host's is an etcd of somebody else's that always works.
-func (w *World) etcdAt(m *machine, endpoint string, all []string) (*cluster, error) {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Hostname() == "" {
-		return nil, fmt.Errorf("invalid endpoint %q", endpoint)
-	}
-	target := w.find(u.Hostname())
-	if slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, u.Hostname()) {
-		target = m
-	}
-	if target == nil {
-		return w.externalEtcd(all), nil
-	}
-	running, p := w.podOf(target, compEtcd)
-	switch {
-	case running == nil || !slices.Contains(ports(compEtcd, p), number(u.Port())):
-		return nil, fmt.Errorf("dial tcp %s: connect: connection refused", u.Host)
-	case w.fault(target, compEtcd) != nil:
-		return nil, w.fault(target, compEtcd)
-	}
-	mb := w.memberOf(target, p)
-	if mb.Learner {
-		return nil, errors.New("etcdserver: rpc not supported for learner")
-	}
-	return w.d.Clusters[w.get(target, p.dataFolder).Member.Cluster], nil
+// AddLearner adds a learner.
+func (e *etcdClient) AddLearner(ctx context.Context, peerURL string) error {
+	return e.act(ctx, "add_etcd_member", peerURL, func(c *etcd.Cluster) error { return c.AddLearner(peerURL) })
 }
 
-// externalEtcd returns the etcd at endpoints outside the world.
-func (w *World) externalEtcd(endpoints []string) *cluster {
-	sorted := slices.Sorted(slices.Values(endpoints))
-	id := w.derive(16, append([]string{"external etcd"}, sorted...)...)
-	if c := w.d.Clusters[id]; c != nil {
-		return c
+// Promote makes a learner that has caught up a voter.
+func (e *etcdClient) Promote(ctx context.Context, id string) error {
+	return e.act(ctx, "promote_etcd_member", id, func(c *etcd.Cluster) error { return c.Promote(id) })
+}
+
+// Remove removes a member where that leaves a quorum of those that run.
+func (e *etcdClient) Remove(ctx context.Context, id string) error {
+	return e.act(ctx, "remove_etcd_member", id, func(c *etcd.Cluster) error { return c.Remove(id) })
+}
+
+// MoveLeader hands leadership to a voter.
+func (e *etcdClient) MoveLeader(ctx context.Context, to string) error {
+	return e.act(ctx, "move_etcd_leader", to, func(c *etcd.Cluster) error { return c.MoveLeader(to) })
+}
+
+// Close does nothing.
+func (e *etcdClient) Close() error { return nil }
+
+// alone returns the etcd cluster of the host's own member, and its members without a quorum.
+func (e *etcdClient) alone() (*etcd.Cluster, []state.EtcdMember, error) {
+	m := e.h.machine()
+	fail := func(err error) error {
+		return &providers.Error{Kind: providers.ErrUnreachable, Do: "ask a member of etcd what it holds through " + m.Address, Cause: err}
 	}
-	c := &cluster{ID: id}
-	for i, endpoint := range sorted {
-		c.Members = append(c.Members, &member{
-			ID: w.derive(16, "member", id, endpoint), Name: fmt.Sprintf("etcd-%d", i), Host: externalHost,
-			PeerURL: strings.Replace(endpoint, ":2379", ":2380", 1), ClientURLs: []string{endpoint},
+	c, err := e.answering()
+	if err != nil {
+		if errors.Is(err, providers.ErrUnavailable) {
+			err = fail(err)
+		}
+		return nil, nil, err
+	}
+	if c.HasQuorum() {
+		return nil, nil, providers.ErrHasLeader
+	}
+	if own := c.MemberOn(m); own != nil && c.CheckPublished(own) != nil {
+		return nil, nil, fail(c.CheckPublished(own))
+	}
+	return c, c.LocalReports(), nil
+}
+
+// LocalMembers lists the members without a quorum, with what those that answer have.
+func (e *etcdClient) LocalMembers(ctx context.Context) ([]state.EtcdMember, string, error) {
+	w := e.h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []state.EtcdMember
+	var id string
+	err := w.read(ctx, e.h.machine(), "etcd.local", "", func() error {
+		c, members, err := e.alone()
+		if err == nil {
+			id, out = c.ID, members
+		}
+		return err
+	})
+	return out, id, err
+}
+
+// LocalSnapshot streams the data of the first voter that answers and is not corrupt.
+func (e *etcdClient) LocalSnapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
+	var members []state.EtcdMember
+	return e.stream(ctx, func() (c *etcd.Cluster, err error) {
+		c, members, err = e.alone()
+		return c, err
+	}, func(*etcd.Cluster) (string, int64) {
+		i := slices.IndexFunc(members, func(m state.EtcdMember) bool {
+			return m.Revision > 0 && !m.Learner && !slices.Contains(m.Alarms, etcd.AlarmCorrupt)
 		})
-	}
-	c.Leader = c.Members[0].ID
-	c.init()
-	w.d.Clusters[id] = c
-	return c
+		if i < 0 {
+			return "", 0
+		}
+		return members[i].Name, members[i].Revision
+	})
+}
+
+// Compact drops old revisions. Etcd does that under an alarm as well.
+func (e *etcdClient) Compact(ctx context.Context) error {
+	return e.act(ctx, "compact_etcd", "", func(c *etcd.Cluster) error {
+		c.Compact()
+		return nil
+	})
+}
+
+// Defragment frees the space that a member does not use.
+func (e *etcdClient) Defragment(ctx context.Context, id string) error {
+	return e.act(ctx, "defragment_etcd", id, func(c *etcd.Cluster) error { return c.Defragment(id) })
+}
+
+// Disarm clears an alarm. A member that is still full raises it again, as etcd's does with
+// the next write.
+func (e *etcdClient) Disarm(ctx context.Context, id, alarm string) error {
+	return e.act(ctx, "disarm_etcd", id, func(c *etcd.Cluster) error { return c.Disarm(id, alarm) })
 }

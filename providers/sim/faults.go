@@ -2,14 +2,17 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"path"
 	"time"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim/edit"
+	"github.com/kubewright/kubewright/providers/sim/machine"
+	"github.com/kubewright/kubewright/providers/sim/operation"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind is a kind of fault.
 type FaultKind string
 
 // The kinds of fault.
@@ -24,7 +27,8 @@ const (
 	FaultFail FaultKind = "fail"
 	// FaultHang: no answer comes within a minute; nothing happens (ErrTimeout).
 	FaultHang FaultKind = "hang"
-	// FaultPartial: the connection is lost in the middle; what has parts is half done (ErrDisconnected).
+	// FaultPartial: the connection is lost in the middle; an operation of several parts is half
+	// done (ErrDisconnected).
 	FaultPartial FaultKind = "partial"
 )
 
@@ -38,7 +42,7 @@ type Fault struct {
 	Op string `json:"op,omitempty"`
 	// Detail, when set, is a pattern for what the operation is about: a path, a unit, a node.
 	Detail string `json:"detail,omitempty"`
-	// Skip is how many matching calls go well first.
+	// Skip is how many matching calls succeed first.
 	Skip int `json:"skip,omitempty"`
 	// Times is how many fail then; 0 for one, a negative number for all.
 	Times int       `json:"times,omitempty"`
@@ -47,14 +51,14 @@ type Fault struct {
 	Seen int `json:"seen,omitempty"`
 }
 
-// Effect is what OnEffect is told.
+// Effect is what OnEffect is called with.
 type Effect struct {
 	// N counts the effects of this process from 1; before and after have the same number.
 	N      int
 	Host   string
 	Op     string
 	Detail string
-	// Done is false before the effect and true behind it.
+	// Done reports whether the effect has happened.
 	Done bool
 }
 
@@ -71,52 +75,44 @@ func (e Effect) String() string {
 func (w *World) Fault(f Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.d.Faults = append(w.d.Faults, &f)
+	w.faults = append(w.faults, &f)
 }
 
-// ClearFaults forgets all faults that are planned.
+// ClearFaults removes all planned faults.
 func (w *World) ClearFaults() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.d.Faults = nil
+	w.faults = nil
 }
 
 // SetConditions sets what is wrong with a host.
-func (w *World) SetConditions(address string, c Conditions) {
+func (w *World) SetConditions(address string, c machine.Conditions) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m := w.machine(address)
+	m := w.fleet.Machine(address)
 	if c.ForeignCluster && !m.Conditions.ForeignCluster {
-		w.makeForeign(m)
+		edit.MakeForeign(w.fleet, m)
 	}
 	m.Conditions = c
-	w.wake(m)
-	w.settle()
+	m.Wake()
+	w.time.Settle()
 }
 
 // Conditions returns what is wrong with a host.
-func (w *World) Conditions(address string) Conditions {
+func (w *World) Conditions(address string) machine.Conditions {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.machine(address).Conditions
+	return w.fleet.Machine(address).Conditions
 }
 
-// makeForeign leaves the traces of a cluster that somebody else made.
-func (w *World) makeForeign(m *machine) {
-	digest := w.derive(64, "foreign", m.address)
-	ca := w.caRecord("kubernetes", "RSA-2048", 87600*time.Hour, digest)
-	w.put(m, "/etc/kubernetes/pki/ca.crt", recordFile(&record{Certificates: ca.Certificates}, "", ""))
-	for _, name := range []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf"} {
-		w.put(m, name, w.contentFile([]byte("simulated kubeconfig of somebody else\n"), "0600", ""))
-	}
-	w.put(m, "/var/lib/kubelet/config.yaml", w.contentFile([]byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"), "", ""))
-}
+// faults are those that are planned.
+type faults []*Fault
 
-// match finds the fault that a call meets, and counts the call.
-func (w *World) match(host, op, detail string) FaultKind {
+// match returns the kind of the fault that a call meets, and counts the call.
+func (fs faults) match(host, op, detail string) FaultKind {
 	var hit FaultKind
-	for _, f := range w.d.Faults {
-		if f.Host != "" && f.Host != host || !matches(f.Op, op) || !matches(f.Detail, detail) {
+	for _, f := range fs {
+		if f.Host != "" && f.Host != host || !operation.Matches(f.Op, op) || !operation.Matches(f.Detail, detail) {
 			continue
 		}
 		f.Seen++
@@ -131,50 +127,22 @@ func (w *World) match(host, op, detail string) FaultKind {
 	return hit
 }
 
-func matches(pattern, s string) bool {
-	ok, _ := path.Match(pattern, s)
-	return pattern == "" || ok || pattern == s
-}
-
-// connected checks that a host can be reached, logged in to and administered.
-func (w *World) connected(ctx context.Context, m *machine) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	do := "connect to " + m.address
-	switch {
-	case m.Off, m.Conditions.Unreachable:
-		return &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: errText("no route to host")}
-	case m.Conditions.ChangedHostKey:
-		return &providers.Error{Kind: providers.ErrHostKeyChanged, Do: do}
-	case m.Conditions.RefusesKey:
-		return &providers.Error{Kind: providers.ErrAuth, Do: "log in to " + m.address, Cause: errText("no key is accepted")}
-	case m.Conditions.NoSudo:
-		return &providers.Error{Kind: providers.ErrSudo, Do: "run commands on " + m.address, Cause: errText("sudo: a password is required")}
-	}
-	return nil
-}
-
-type errText string
-
-func (e errText) Error() string { return string(e) }
-
 // read is a call that changes nothing.
-func (w *World) read(ctx context.Context, m *machine, op, detail string, do func() error) error {
-	if err := w.connected(ctx, m); err != nil {
+func (w *World) read(ctx context.Context, m *machine.Machine, op, detail string, do func() error) error {
+	if err := m.Connected(ctx); err != nil {
 		return err
 	}
-	kind := w.match(m.address, op, detail)
+	kind := w.faults.match(m.Address, op, detail)
 	if err := w.failure(kind, m, op, detail); err != nil {
 		return err
 	}
 	return do()
 }
 
-// act is an effect on the host, or through it. half does part of it, where it has parts.
-func (w *World) act(m *machine, op, detail string, do func() error, half func()) error {
-	kind := w.match(m.address, op, detail)
-	e := Effect{N: w.effects + 1, Host: m.address, Op: op, Detail: detail}
+// act is an effect on the host, or through it. half does a part of it, if there are several.
+func (w *World) act(m *machine.Machine, op, detail string, do func() error, half func()) error {
+	kind := w.faults.match(m.Address, op, detail)
+	e := Effect{N: w.effects + 1, Host: m.Address, Op: op, Detail: detail}
 	w.effects++
 	if err := w.tell(e); err != nil {
 		return err
@@ -190,8 +158,8 @@ func (w *World) act(m *machine, op, detail string, do func() error, half func())
 	if err := do(); err != nil {
 		return err
 	}
-	w.wake(m)
-	w.settle()
+	m.Wake()
+	w.time.Settle()
 	if w.Durable {
 		if err := w.keep(); err != nil {
 			return err
@@ -199,7 +167,9 @@ func (w *World) act(m *machine, op, detail string, do func() error, half func())
 	}
 	e.Done = true
 	if w.Watch {
-		w.watch(e)
+		for _, what := range (&audit{servers: w.servers}).broken() {
+			w.violations = append(w.violations, e.String()+": "+what)
+		}
 	}
 	if err := w.tell(e); err != nil {
 		return err
@@ -210,6 +180,18 @@ func (w *World) act(m *machine, op, detail string, do func() error, half func())
 	return nil
 }
 
+// keep writes the world to its file before an effect is answered.
+func (w *World) keep() error {
+	if err := w.file.unchanged(); err != nil {
+		return err
+	}
+	b, err := w.encode()
+	if err != nil {
+		return err
+	}
+	return w.file.writeSoon(b)
+}
+
 func (w *World) tell(e Effect) error {
 	if w.OnEffect == nil {
 		return nil
@@ -217,8 +199,8 @@ func (w *World) tell(e Effect) error {
 	return w.OnEffect(e)
 }
 
-// failure is the error of a fault, or nil without one.
-func (w *World) failure(kind FaultKind, m *machine, op, detail string) error {
+// failure returns the error of a fault, or nil without one.
+func (w *World) failure(kind FaultKind, m *machine.Machine, op, detail string) error {
 	words := op
 	if detail != "" {
 		words += " " + detail
@@ -227,16 +209,12 @@ func (w *World) failure(kind FaultKind, m *machine, op, detail string) error {
 	case "":
 		return nil
 	case FaultUnreachable:
-		return &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + m.address, Cause: errText("connection refused")}
+		return &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + m.Address, Cause: errors.New("connection refused")}
 	case FaultHang:
-		w.advance(time.Minute)
-		return &providers.Error{Kind: providers.ErrTimeout, Do: words + " on " + m.address, Cause: errText("no answer within 1m0s")}
+		w.time.Advance(time.Minute)
+		return &providers.Error{Kind: providers.ErrTimeout, Do: words + " on " + m.Address, Cause: errors.New("no answer within 1m0s")}
 	case FaultFail:
-		return m.commandError(words, 1, "simulated failure")
+		return m.CommandError(words, 1, "simulated failure")
 	}
-	return &providers.Error{Kind: providers.ErrDisconnected, Do: words + " on " + m.address, Cause: errText("connection reset by peer")}
-}
-
-func (m *machine) commandError(what string, code int, stderr string) error {
-	return &providers.CommandError{Host: m.address, Command: what, ExitCode: code, Stderr: providers.Tail([]byte(stderr))}
+	return &providers.Error{Kind: providers.ErrDisconnected, Do: words + " on " + m.Address, Cause: errors.New("connection reset by peer")}
 }

@@ -13,22 +13,20 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim/file"
+	"github.com/kubewright/kubewright/providers/sim/machine"
+	"github.com/kubewright/kubewright/providers/sim/operation"
 	"github.com/kubewright/kubewright/state"
 )
 
 // Issuer makes records of keys and certificates on simulated hosts.
 type Issuer struct{}
 
-var _ providers.Issuer = Issuer{}
-
 // Issuer returns the issuer for the world's hosts.
 func (w *World) Issuer() Issuer { return Issuer{} }
 
-// backdate is how far before now certificates begin, as kubeadm's do.
-const backdate = 5 * time.Minute
-
-// issue does one effect of the issuer's on a host.
-func issue(ctx context.Context, on providers.Host, op planner.Operation, about string, batch providers.Batch, do func(*World, *machine) (bool, error)) (providers.Outcome, error) {
+// issue performs one effect of the issuer on a host.
+func issue(ctx context.Context, on providers.Host, op planner.Operation, about string, batch providers.Batch, do func(*World, *machine.Machine) (bool, error)) (providers.Outcome, error) {
 	var outcome providers.Outcome
 	h, err := hostOf(on)
 	if err != nil {
@@ -37,12 +35,12 @@ func issue(ctx context.Context, on providers.Host, op planner.Operation, about s
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	m := h.machine()
-	if err := h.w.admit(ctx, m, batch); err != nil {
+	if err := operation.On(h.w.servers, m).Admit(ctx, batch); err != nil {
 		return outcome, err
 	}
 	err = h.w.act(m, op.Op(), about, func() error {
 		if outcome.Changed, err = do(h.w, m); outcome.Changed {
-			h.w.did(m, op.Op()+" "+about)
+			m.CountChange(op.Op() + " " + about)
 		}
 		return err
 	}, nil)
@@ -51,54 +49,52 @@ func issue(ctx context.Context, on providers.Host, op planner.Operation, about s
 
 // IssueCA makes To.crt and To.key unless they exist; a private key that exists is kept.
 func (Issuer) IssueCA(ctx context.Context, on providers.Host, op planner.IssueCA, batch providers.Batch) (providers.Outcome, error) {
-	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
-		if w.get(m, clean(op.To)+".crt") != nil && !op.Renew {
+	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
+		if m.File(file.Clean(op.To)+".crt") != nil && !op.Renew {
 			return false, nil
 		}
-		if present := w.get(m, clean(op.To)+".key"); present != nil && present.Record != nil && present.Record.Key != "" && !op.Renew {
-			r := w.caRecord(op.CommonName, op.Algorithm, op.Validity, present.Record.Key)
-			return w.write(m, op.To+".crt", recordFile(&record{Certificates: r.Certificates}, "", ""))
+		if present := m.File(file.Clean(op.To) + ".key"); present != nil && present.Record != nil && present.Record.Key != "" && !op.Renew {
+			r := w.fleet.CARecord(op.CommonName, op.Algorithm, op.Validity, present.Record.Key)
+			return m.Write(op.To+".crt", file.OfRecord(&file.Record{Certificates: r.Certificates}, "", ""))
 		}
-		r := w.caRecord(op.CommonName, op.Algorithm, op.Validity, w.derive(64, "key", m.address, m.next()))
-		return w.writePair(m, op.To, r)
+		r := w.fleet.CARecord(op.CommonName, op.Algorithm, op.Validity, w.fleet.Derive(64, "key", m.Address, m.NextNumber()))
+		return issuing{w.fleet, m}.writePair(op.To, r)
 	})
 }
 
-func (w *World) caRecord(name, algorithm string, validity time.Duration, key string) *record {
-	return &record{Key: key, Certificates: []state.CertificateInfo{{
-		CommonName: name, DNSNames: []string{name}, Usages: []string{"digital signature", "key encipherment", "cert sign"}, IsCA: true,
-		Algorithm: algorithm, NotBefore: w.d.Now.Add(-backdate), NotAfter: w.d.Now.Add(validity),
-		Serial: w.derive(16, "serial", key), Issuer: name, KeyDigest: key, IssuerKeyDigest: key,
-	}}}
+// issuing makes keys and certificates on a machine.
+type issuing struct {
+	fleet *machine.Fleet
+	m     *machine.Machine
 }
 
 // writePair writes a certificate and its key.
-func (w *World) writePair(m *machine, base string, r *record) (bool, error) {
-	if _, err := w.write(m, base+".key", recordFile(&record{Key: r.Key}, "0600", "")); err != nil {
+func (i issuing) writePair(base string, r *file.Record) (bool, error) {
+	if _, err := i.m.Write(base+".key", file.OfRecord(&file.Record{Key: r.Key}, "0600", "")); err != nil {
 		return false, err
 	}
-	return w.write(m, base+".crt", recordFile(&record{Certificates: r.Certificates}, "", ""))
+	return i.m.Write(base+".crt", file.OfRecord(&file.Record{Certificates: r.Certificates}, "", ""))
 }
 
 // IssueKeyPair makes To.key and To.pub; a private key that exists is kept.
 func (Issuer) IssueKeyPair(ctx context.Context, on providers.Host, op planner.IssueKeyPair, batch providers.Batch) (providers.Outcome, error) {
-	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
+	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
 		var key string
-		if present := w.get(m, clean(op.To)+".key"); present != nil && present.Record != nil {
+		if present := m.File(file.Clean(op.To) + ".key"); present != nil && present.Record != nil {
 			key = present.Record.Key // tokens were signed with it
 		} else {
-			key = w.derive(64, "key", m.address, m.next())
-			if _, err := w.write(m, op.To+".key", recordFile(&record{Key: key}, "0600", "")); err != nil {
+			key = w.fleet.Derive(64, "key", m.Address, m.NextNumber())
+			if _, err := m.Write(op.To+".key", file.OfRecord(&file.Record{Key: key}, "0600", "")); err != nil {
 				return false, err
 			}
 		}
-		return w.write(m, op.To+".pub", recordFile(&record{Public: key}, "0600", ""))
+		return m.Write(op.To+".pub", file.OfRecord(&file.Record{Public: key}, "0600", ""))
 	})
 }
 
 // authority returns the CA that a signer names: its certificate, and an error
 // unless its key is there where it is needed.
-func (Issuer) authority(w *World, signer providers.Host, own *machine, ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
+func (Issuer) authority(w *World, signer providers.Host, own *machine.Machine, ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
 	if ca.Operator != "" {
 		return operatorCA(ca, key, contents)
 	}
@@ -108,21 +104,21 @@ func (Issuer) authority(w *World, signer providers.Host, own *machine, ca planne
 		if err != nil {
 			return nil, err
 		}
-		m = w.machine(h.address)
-		if err := w.connected(context.Background(), m); err != nil {
+		m = w.fleet.Machine(h.address)
+		if err := m.Connected(context.Background()); err != nil {
 			return nil, err
 		}
 	}
 	keyFile := ""
 	if key {
 		keyFile = ca.Base + ".key"
-		if w.get(m, clean(keyFile)) == nil {
-			return nil, fmt.Errorf("cannot sign with CA %s: %s holds no %s", ca.Name, m.address, keyFile)
+		if m.File(file.Clean(keyFile)) == nil {
+			return nil, fmt.Errorf("cannot sign with CA %s: %s holds no %s", ca.Name, m.Address, keyFile)
 		}
 	}
-	c, err := w.certificateAt(m, ca.Base+".crt", keyFile)
+	c, err := m.Certificates().At(ca.Base+".crt", keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot sign with CA %s of %s: %w", ca.Name, m.address, err)
+		return nil, fmt.Errorf("cannot sign with CA %s of %s: %w", ca.Name, m.Address, err)
 	}
 	return c, nil
 }
@@ -130,12 +126,12 @@ func (Issuer) authority(w *World, signer providers.Host, own *machine, ca planne
 // operatorCA returns a CA of the operator's, and an error unless its key belongs to
 // it where that is needed.
 func operatorCA(ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
-	r, err := importRecord(contents[ca.CertificateRef()].Reveal(), nil)
+	r, err := file.Import(contents[ca.CertificateRef()].Reveal(), nil)
 	if err != nil || r == nil || len(r.Certificates) == 0 {
 		return nil, fmt.Errorf("cannot use CA %s: %s is no certificate", ca.Name, ca.CertificateRef())
 	}
 	if key {
-		k, err := importRecord(contents[ca.KeyRef()].Reveal(), nil)
+		k, err := file.Import(contents[ca.KeyRef()].Reveal(), nil)
 		if err != nil || k == nil || k.Key != r.Certificates[0].KeyDigest {
 			return nil, fmt.Errorf("cannot sign with CA %s: %s is not its key", ca.Name, ca.KeyRef())
 		}
@@ -144,107 +140,55 @@ func operatorCA(ca planner.Signer, key bool, contents map[string]state.Secret) (
 }
 
 // leaf makes a certificate signed by a CA, and its key.
-func (w *World) leaf(m *machine, ca *state.CertificateInfo, name string, organizations, usages []string, algorithm string, validity time.Duration) *record {
-	key := w.derive(64, "key", m.address, m.next())
-	return &record{Key: key, Certificates: []state.CertificateInfo{{
+func (i issuing) leaf(ca *state.CertificateInfo, name string, organizations, usages []string, algorithm string, validity time.Duration) *file.Record {
+	key := i.fleet.Derive(64, "key", i.m.Address, i.m.NextNumber())
+	return &file.Record{Key: key, Certificates: []state.CertificateInfo{{
 		CommonName: name, Organizations: slices.Clone(organizations),
 		Usages: append([]string{"digital signature", "key encipherment"}, usages...), Algorithm: algorithm,
-		NotBefore: w.d.Now.Add(-backdate), NotAfter: w.d.Now.Add(validity),
-		Serial: w.derive(16, "serial", key), Issuer: ca.CommonName, KeyDigest: key, IssuerKeyDigest: ca.KeyDigest,
+		NotBefore: i.fleet.Now.Add(-machine.Backdate), NotAfter: i.fleet.Now.Add(validity),
+		Serial: i.fleet.Derive(16, "serial", key), Issuer: ca.CommonName, KeyDigest: key, IssuerKeyDigest: ca.KeyDigest,
 	}}}
 }
 
 // IssueCertificate makes To.crt and To.key, signed by the CA that signer holds.
 func (i Issuer) IssueCertificate(ctx context.Context, on, signer providers.Host, op planner.IssueCertificate, batch providers.Batch) (providers.Outcome, error) {
-	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
-		if w.get(m, clean(op.To)+".crt") != nil && w.get(m, clean(op.To)+".key") != nil && !op.Renew {
+	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
+		if m.File(file.Clean(op.To)+".crt") != nil && m.File(file.Clean(op.To)+".key") != nil && !op.Renew {
 			return false, nil
 		}
 		ca, err := i.authority(w, signer, m, op.CA, true, batch.Contents)
 		if err != nil {
 			return false, err
 		}
-		r := w.leaf(m, ca, op.CommonName, op.Organizations, op.Usages, op.Algorithm, op.Validity)
+		r := issuing{w.fleet, m}.leaf(ca, op.CommonName, op.Organizations, op.Usages, op.Algorithm, op.Validity)
 		c := &r.Certificates[0]
 		c.DNSNames, c.IPAddresses = slices.Clone(op.DNSNames), slices.Clone(op.IPAddresses)
-		return w.writePair(m, op.To, r)
+		return issuing{w.fleet, m}.writePair(op.To, r)
 	})
 }
 
-// WriteKubeconfig writes a kubeconfig with a client certificate or a token.
-func (i Issuer) WriteKubeconfig(ctx context.Context, on, signer providers.Host, op planner.WriteKubeconfig, token state.Secret, batch providers.Batch) (providers.Outcome, error) {
-	return issue(ctx, on, op, op.Path, batch, func(w *World, m *machine) (bool, error) {
-		if w.get(m, clean(op.Path)) != nil && !op.Renew && token.IsZero() {
-			return false, nil
-		}
-		ca, err := i.authority(w, signer, m, op.CA, token.IsZero(), batch.Contents)
-		if err != nil {
-			return false, err
-		}
-		k := &state.KubeconfigInfo{
-			Server: op.Server, Cluster: op.Cluster, User: op.User, Context: op.User + "@" + op.Cluster, CAs: []state.CertificateInfo{*ca},
-		}
-		if path := trustedBy(op); path != "" {
-			if k.CAs, err = w.trustedAt(signer, m, path); err != nil {
-				return false, err
-			}
-		}
-		r := &record{Kubeconfig: k}
-		if token.IsZero() {
-			client := w.leaf(m, ca, op.CommonName, op.Organizations, []string{"client auth"}, op.Algorithm, op.Validity)
-			k.Client, r.ClientKey = &client.Certificates[0], client.Key
-		} else {
-			k.Token, r.Token = true, string(token.Reveal())
-		}
-		return w.write(m, op.Path, recordFile(r, "0600", ""))
-	})
-}
-
-// SetKubeconfig changes the server or the client certificate's path of a kubeconfig.
-func (Issuer) SetKubeconfig(ctx context.Context, on providers.Host, op planner.SetKubeconfig, batch providers.Batch) (providers.Outcome, error) {
-	return issue(ctx, on, op, op.Path, batch, func(w *World, m *machine) (bool, error) {
-		f := w.get(m, clean(op.Path))
-		if f == nil || f.Record == nil || f.Record.Kubeconfig == nil {
-			return false, fmt.Errorf("cannot change %s: it is no kubeconfig", op.Path)
-		}
-		r, k := *f.Record, *f.Record.Kubeconfig
-		if op.Server != "" {
-			k.Server = op.Server
-		}
-		if op.Trust != "" {
-			k.CAs = w.certificatesAt(m, op.Trust)
-		}
-		if op.ClientCertificate != "" {
-			k.Client, r.ClientKey = nil, ""
-			k.ClientCertificate, k.ClientKey = op.ClientCertificate, op.ClientCertificate
-		}
-		r.Kubeconfig = &k
-		return w.write(m, op.Path, recordFile(&r, f.mode(), f.owner()))
-	})
-}
-
-// CopySecrets brings files from one host to another.
+// CopySecrets copies files from one host to another.
 func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op planner.CopySecrets, batch providers.Batch) (providers.Outcome, error) {
 	source, err := hostOf(from)
 	if err != nil {
 		return providers.Outcome{}, err
 	}
-	return issue(ctx, to, op, op.From.String(), batch, func(w *World, m *machine) (bool, error) {
+	return issue(ctx, to, op, op.From.String(), batch, func(w *World, m *machine.Machine) (bool, error) {
 		if source.w != w {
 			return false, errors.New("internal error: hosts of two worlds")
 		}
-		origin := w.machine(source.address)
-		if err := w.connected(ctx, origin); err != nil {
+		origin := w.fleet.Machine(source.address)
+		if err := origin.Connected(ctx); err != nil {
 			return false, err
 		}
 		changed := false
 		for _, s := range op.Files {
 			path := cmp.Or(s.Source, s.Path)
-			f := w.resolve(origin, clean(path))
-			if !f.isRegular() {
+			f := origin.Resolve(file.Clean(path))
+			if !f.IsRegular() {
 				return changed, fmt.Errorf("cannot copy %s from %s: no such file", path, source.address)
 			}
-			one, err := w.write(m, s.Path, f.withMode(s.Mode, s.Owner))
+			one, err := m.Write(s.Path, f.WithAccess(s.Mode, s.Owner))
 			changed = changed || one
 			if err != nil {
 				return changed, err
@@ -254,15 +198,15 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 	})
 }
 
-// BundleTrust puts the first certificates, or public keys, of files together.
+// BundleTrust writes the first certificates, or public keys, of files into one.
 func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.BundleTrust, batch providers.Batch) (providers.Outcome, error) {
-	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
+	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine.Machine) (bool, error) {
 		if strings.HasSuffix(op.To, ".pub") {
-			return w.bundlePublicKeys(m, op)
+			return issuing{w.fleet, m}.bundlePublicKeys(op)
 		}
-		r, known := &record{}, true
+		r, known := &file.Record{}, true
 		for _, path := range op.Of {
-			f := w.resolve(m, clean(path))
+			f := m.Resolve(file.Clean(path))
 			if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
 				return false, fmt.Errorf("cannot write %s: %s is not there", op.To, path)
 			}
@@ -276,7 +220,7 @@ func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.Bun
 		if !known { // one of them is a record alone
 			r.PEM = ""
 		}
-		return w.write(m, op.To, recordFile(r, "", ""))
+		return m.Write(op.To, file.OfRecord(r, "", ""))
 	})
 }
 
@@ -289,28 +233,28 @@ func firstBlock(text string) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-func (w *World) bundlePublicKeys(m *machine, op planner.BundleTrust) (bool, error) {
+func (i issuing) bundlePublicKeys(op planner.BundleTrust) (bool, error) {
 	var keys []string
 	for _, path := range op.Of {
-		f := w.resolve(m, clean(path))
-		if f == nil || len(f.Record.publics()) == 0 {
+		f := i.m.Resolve(file.Clean(path))
+		if f == nil || len(f.Record.PublicKeys()) == 0 {
 			return false, fmt.Errorf("cannot write %s: %s is not there", op.To, path)
 		}
 		if first := f.Record.Public; !slices.Contains(keys, first) {
 			keys = append(keys, first)
 		}
 	}
-	return w.write(m, op.To, recordFile(&record{Public: keys[0], Further: keys[1:]}, "0600", ""))
+	return i.m.Write(op.To, file.OfRecord(&file.Record{Public: keys[0], Further: keys[1:]}, "0600", ""))
 }
 
-// ImportSecrets brings files of the operator's: certificates, keys and
-// kubeconfigs become records, of anything else only the digest is kept. Who
-// signed a certificate shows by the CAs among the files.
+// ImportSecrets copies files of the operator's: certificates, keys and kubeconfigs become
+// records, of anything else only the digest is kept. The signer of a certificate is known
+// if its CA is among the files.
 func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
-	return issue(ctx, on, op, "", batch, func(w *World, m *machine) (bool, error) {
+	return issue(ctx, on, op, "", batch, func(w *World, m *machine.Machine) (bool, error) {
 		var cas []*x509.Certificate
 		for _, s := range op.Files {
-			cas = append(cas, authorities(batch.Contents[s.Source].Reveal())...)
+			cas = append(cas, file.CAs(batch.Contents[s.Source].Reveal())...)
 		}
 		changed := false
 		for _, s := range op.Files {
@@ -318,15 +262,15 @@ func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.I
 			if len(content) == 0 {
 				return changed, fmt.Errorf("cannot bring %s: the operator's %s is empty", s.Path, s.Source)
 			}
-			r, err := importRecord(content, cas)
+			r, err := file.Import(content, cas)
 			if err != nil {
 				return changed, fmt.Errorf("cannot bring %s: %w", s.Path, err)
 			}
-			f := file{SHA256: sum(content), Size: int64(len(content))}.withMode(s.Mode, s.Owner)
+			f := file.File{SHA256: file.Digest(content), Size: int64(len(content))}.WithAccess(s.Mode, s.Owner)
 			if r != nil {
-				f = recordFile(r, s.Mode, s.Owner)
+				f = file.OfRecord(r, s.Mode, s.Owner)
 			}
-			one, err := w.write(m, s.Path, f)
+			one, err := m.Write(s.Path, f)
 			changed = changed || one
 			if err != nil {
 				return changed, err

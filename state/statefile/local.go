@@ -142,7 +142,7 @@ func (l *Local) Holder(context.Context) (*LockInfo, error) {
 	}
 	free := false
 	if err == nil {
-		defer f.Close()
+		defer func() { _ = closeLocked(f) }()
 		free, err = flock(f, unix.LOCK_SH)
 	}
 	if err != nil {

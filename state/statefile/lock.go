@@ -123,6 +123,12 @@ func flock(f *os.File, how int) (bool, error) {
 	}
 }
 
+// closeLocked closes a file, and gives its lock back at once: a process that was forked a
+// moment ago has the file open, and with it the lock, until it executes its program.
+func closeLocked(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+}
+
 // identity tells a file from a copy of it; empty when that cannot be told.
 func identity(f *os.File) string {
 	info, err := f.Stat()
@@ -180,14 +186,14 @@ func parseRecord(b []byte, err error) record {
 // one which was locked is left alone.
 func (l *Lock) Release() error {
 	if l.Confirm() != nil {
-		return l.file.Close()
+		return closeLocked(l.file)
 	}
-	return errors.Join(l.file.Truncate(0), l.file.Close())
+	return errors.Join(l.file.Truncate(0), closeLocked(l.file))
 }
 
 // Leave gives the lock back as a process does that is killed: who held it stays
 // written there.
-func (l *Lock) Leave() error { return l.file.Close() }
+func (l *Lock) Leave() error { return closeLocked(l.file) }
 
 // Doubt has Return tell the next that this run, too, may have left a lock in the
 // backend.
@@ -201,5 +207,5 @@ func (l *Lock) Return() error {
 	if len(l.left.runs()) == 0 || l.Confirm() != nil {
 		return l.Release()
 	}
-	return errors.Join(l.write(l.left), l.file.Close())
+	return errors.Join(l.write(l.left), closeLocked(l.file))
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -120,8 +121,8 @@ func TestMain(m *testing.M) {
 
 // system returns what the command works with as a process of its own. What it does to simulated
 // hosts is done when it is killed, as on real ones.
-func system() *cli.Env {
-	env := cli.System(os.Args[1:])
+func system() *console.Env {
+	env := console.System(os.Args[1:])
 	env.OpenWorld = func(path string) (*sim.World, error) {
 		w, err := sim.Open(path)
 		if err == nil {

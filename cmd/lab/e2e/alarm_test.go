@@ -78,7 +78,7 @@ func (s *site) wantBlocked(args string) {
 	if r.code != 1 {
 		s.t.Errorf("apply while etcd has an alarm: exit code %d, want 1", r.code)
 	}
-	wantContains(s.t, words(r.out), "Error: Etcd has an alarm", "NOSPACE", "Until then nothing is changed")
+	wantContains(s.t, words(r.out), "Error: Etcd has an alarm", "NOSPACE", "This plan is blocked until then")
 	for _, h := range s.planes {
 		if out := s.sh(h.Name, "grep -l -e maxPods -e audit-log-maxage "+kubeletFile+" /etc/kubernetes/manifests/*.yaml || true"); out != "" {
 			s.t.Errorf("%s was changed: %s", h.Name, out)
@@ -92,7 +92,7 @@ func (s *site) wantPutRight() {
 	s.t.Helper()
 	s.kubectl("delete", "configmaps", "-l", "filling=etcd")
 	r := s.must("etcd", "defragment", "-auto-approve", "-no-color")
-	wantContains(s.t, words(r.out), "disarms the alarm for lack of space, so that etcd takes writes again", "Apply complete!")
+	wantContains(s.t, words(r.out), "disarms the alarm for lack of space, so that etcd accepts writes again", "Apply complete!")
 	s.kubectl("create", "configmap", "after")
 	r = s.must("etcd", "status", "-no-color")
 	if strings.Contains(r.out, "NOSPACE") {

@@ -250,7 +250,7 @@ func (s *site) kubeletEnded() {
 	})
 	s.sh(w, "systemctl start kubelet || true")
 	r := s.must("apply", "-auto-approve", "-no-color")
-	wantContains(s.t, r.out, "kubelet-client-current.pem", "ended 2", "gives the kubelet a certificate, since its own has ended")
+	wantContains(s.t, r.out, "kubelet-client-current.pem", "ended 2", "issues the kubelet a certificate, because its own has expired")
 	s.wantNoChanges()
 	s.wantCluster()
 	s.eventually("the kubelet has a certificate of its own again", func() (string, bool) {

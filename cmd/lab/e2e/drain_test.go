@@ -90,10 +90,10 @@ func (s *site) drainOptions() {
 	s.become(s.planes, nil)
 	s.eventually("the budget counts its pod", func() (string, bool) {
 		r := s.run("plan", "-no-color")
-		return r.out, strings.Contains(words(r.out), "PodDisruptionBudget default/scratch wants 1 of 1 pods to stay and so never allows an eviction: default/"+scratch)
+		return r.out, strings.Contains(words(r.out), "PodDisruptionBudget default/scratch requires 1 of 1 pods to stay and so never allows an eviction: default/"+scratch)
 	})
 	r := s.run("plan", "-no-color")
-	wantContains(s.t, words(r.out), "Node cannot be drained", "Pods that no controller brings back: default/lone, default/passed. To do: delete them, or set upgrade { drain { force = true } }",
+	wantContains(s.t, words(r.out), "Node cannot be drained", "Pods that no controller recreates: default/lone, default/passed. To do: delete them, or set upgrade { drain { force = true } }",
 		"Pods with emptyDir volumes, whose data would be lost: default/"+scratch+".", "set upgrade { drain { delete_emptydir_data = true } }", "set upgrade { drain { disable_eviction = true } }")
 	if r.code != 1 {
 		s.t.Errorf("plan of a drain that cannot succeed: exit code %d, want 1", r.code)
@@ -103,9 +103,9 @@ func (s *site) drainOptions() {
 	s.configure()
 	s.eventually("nobody waits for the pod that is stuck", func() (string, bool) {
 		r = s.run("plan", "-no-color")
-		return r.out, strings.Contains(words(r.out), "passed over by skip_wait_for_delete_timeout: default/stuck")
+		return r.out, strings.Contains(words(r.out), "skipped by skip_wait_for_delete_timeout: default/stuck")
 	})
-	wantContains(s.t, words(r.out), " pods to delete: ", "default/lone (no controller brings it back)", "default/"+scratch+" (ReplicaSet, the data of its emptyDir is lost)", "passed over by pod_selector: default/passed")
+	wantContains(s.t, words(r.out), " pods to delete: ", "default/lone (no controller recreates it)", "default/"+scratch+" (ReplicaSet, the data of its emptyDir is lost)", "skipped by pod_selector: default/passed")
 	touched := s.watchPassed("passed", s.nodeName(all[0]))
 	r = s.must("apply", "-auto-approve", "-no-color")
 	s.t.Logf("a worker left with pods that each option of a drain is about: %s", r.took.Round(100*time.Millisecond))

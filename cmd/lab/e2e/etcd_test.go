@@ -189,12 +189,12 @@ func (s *site) restore() {
 	if r.code != 1 {
 		s.t.Errorf("exit code %d while a quorum answers", r.code)
 	}
-	wantContains(s.t, r.out, "Etcd works")
+	wantContains(s.t, r.out, "Restore refused: etcd has quorum")
 	s.loseData(s.planes[1:])
 	start := time.Now()
 	r = s.must("etcd", "restore", file, "-auto-approve", "-no-color")
 	s.t.Logf("restored three control planes in %s", time.Since(start).Round(100*time.Millisecond))
-	wantContains(s.t, r.out, "What came after the snapshot is lost", "Apply complete!")
+	wantContains(s.t, r.out, "Changes after the snapshot are lost", "Apply complete!")
 	s.wantRestored()
 	wantContains(s.t, s.sh(s.planes[0].Name, "ls /var/lib/etcd"), "member.before-")
 	s.wantWorkload()

@@ -225,7 +225,7 @@ func exampleExternalEtcd(t *testing.T) {
 	if r.code != 1 {
 		t.Errorf("plan on an etcd that holds a cluster: exit code %d, want 1", r.code)
 	}
-	wantContains(t, strings.Join(strings.Fields(r.out), " "), "the external etcd holds a cluster already", "etcdctl del --prefix /registry/", "ExternalEtcdData")
+	wantContains(t, strings.Join(strings.Fields(r.out), " "), "the external etcd already holds a cluster", "etcdctl del --prefix /registry/", "ExternalEtcdData")
 }
 
 func contents(t testing.TB, file string) string {

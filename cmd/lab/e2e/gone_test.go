@@ -39,7 +39,7 @@ func (s *site) notGone() {
 	if r.code != 1 {
 		s.t.Errorf("plan without a host that answers: exit code %d, want 1", r.code)
 	}
-	wantContains(s.t, words(r.out), "Host is not gone", "is said to be gone for good, and it answers")
+	wantContains(s.t, words(r.out), "Host is still alive", "is declared gone for good, but it answers")
 	s.become(s.planes, all)
 	s.wantNoChanges()
 }
@@ -49,15 +49,15 @@ func (s *site) workerGone() {
 	gone := s.workers[1]
 	address := fmt.Sprintf("node.worker[%q]", gone.Name)
 	s.powerOff(gone)
-	s.wantSilent("Host could not be looked at", address, "To go on without it: -allow-unreachable")
+	s.wantSilent("Host could not be observed", address, "To continue without it: -allow-unreachable")
 	s.wantLeftAlone(gone)
 
 	s.become(s.planes, s.workers[:1])
-	s.wantSilent("Host could not be looked at", address, "-forget-unreachable='"+address+"'")
+	s.wantSilent("Host could not be observed", address, "-forget-unreachable='"+address+"'")
 	s.wantLeftAlone(gone)
 	s.wantUnheard(gone)
 	r := s.applied("-forget-unreachable=" + address)
-	wantContains(s.t, words(r.out), "removes the node from the cluster through the others; nothing is done on its old host", "Resources: 0 added, 0 changed, 1 destroyed.")
+	wantContains(s.t, words(r.out), "removes the node from the cluster through the others; its old host is not changed", "Resources: 0 added, 0 changed, 1 destroyed.")
 	s.wantNode(gone, false)
 }
 
@@ -67,7 +67,7 @@ func (s *site) planeGone() {
 	gone := s.planes[len(s.planes)-1]
 	address := fmt.Sprintf("node.cp[%q]", gone.Name)
 	s.powerOff(gone)
-	s.wantSilent("Control plane could not be looked at", address, "nothing is planned for this cluster")
+	s.wantSilent("Control plane could not be observed", address, "so this cluster is not planned")
 	s.wantNode(gone, true)
 	s.wantUnheard(gone)
 
@@ -75,7 +75,7 @@ func (s *site) planeGone() {
 	s.become(s.planes[:len(s.planes)-1], s.workers)
 	r := s.applied()
 	wantContains(s.t, words(r.out), gone.Name+" leaves: 2, quorum 2; held at every step.",
-		"removes the node from the cluster through the others; nothing is done on its old host", "Resources: 0 added, 0 changed, 1 destroyed.")
+		"removes the node from the cluster through the others; its old host is not changed", "Resources: 0 added, 0 changed, 1 destroyed.")
 	s.wantNode(gone, false)
 	s.top = ""
 	s.configure()

@@ -94,7 +94,7 @@ func (s *site) reinstalled() {
 	s.configure()
 
 	r := s.applied(replace, "-accept-new-host="+node)
-	wantContains(s.t, r.out, "nothing is done on its old host", h.Name+" leaves: 2, quorum 2", "1 added", "1 destroyed")
+	wantContains(s.t, r.out, "its old host is not changed", h.Name+" leaves: 2, quorum 2", "1 added", "1 destroyed")
 	after := s.hostKey(node)
 	if known := contents(s.t, s.KnownHosts()); after == before || !strings.Contains(known, after) {
 		s.t.Errorf("the state knows %s by %s, before by %s; the host has\n%s", node, after, before, known)

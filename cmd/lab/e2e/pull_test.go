@@ -87,7 +87,7 @@ func (s *site) wantServedCRI(h lab.Host) {
 	s.sh(h.Name, `cd /etc/containerd && mv config.toml /root && printf 'disabled_plugins = ["cri"]\n' >config.toml && systemctl restart containerd`)
 	r := s.run("plan", "-no-color")
 	s.sh(h.Name, "mv /root/config.toml /etc/containerd && systemctl restart containerd")
-	if r.code != 1 || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "containerd runs and does not serve the CRI") {
+	if r.code != 1 || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "containerd is running but does not serve the CRI") {
 		s.t.Errorf("a host whose containerd does not serve the CRI: %d\n%s", r.code, r.out)
 	}
 }

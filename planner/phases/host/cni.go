@@ -24,8 +24,8 @@ var engineConfigs = []string{
 	"10-crio-bridge.conf*", "11-crio-ipv4-bridge.conf*", "100-crio-bridge.conf*", "99-loopback.conf*", "200-loopback.conf*",
 }
 
-// OfEngine reports whether a configuration is a container engine's own.
-func OfEngine(name string) bool {
+// IsEngineConfig reports whether a configuration is a container engine's own.
+func IsEngineConfig(name string) bool {
 	return slices.ContainsFunc(engineConfigs, func(pattern string) bool {
 		is, err := path.Match(pattern, name)
 		return err == nil && is
@@ -46,5 +46,5 @@ func CNIEntries(r *state.Report) []string {
 
 // SharesNetworks reports whether a container engine has networks in the same folder.
 func SharesNetworks(l topology.Departure) bool {
-	return l.Report != nil && slices.ContainsFunc(CNIEntries(l.Report), OfEngine)
+	return l.Report != nil && slices.ContainsFunc(CNIEntries(l.Report), IsEngineConfig)
 }

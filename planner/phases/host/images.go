@@ -102,7 +102,7 @@ func pulls(n *topology.Node, images []string) []planner.Operation {
 // image_pull_policy Always asks: once, when kubeadm would in its preflight, before the
 // node joins or is upgraded. What comes from an archive is told by its digest.
 func pulledAgain(n *topology.Node, w topology.PhaseWork) []string {
-	if PullPolicy(n) != "Always" || LeavesOut(n, topology.ImagesPhase) || !n.Joins() && !n.Upgrades() {
+	if PullPolicy(n) != "Always" || SkipsPhase(n, topology.ImagesPhase) || !n.Joins() && !n.Upgrades() {
 		return nil
 	}
 	var again []string

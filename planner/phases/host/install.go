@@ -132,8 +132,8 @@ func (s software) Has(path string) bool {
 	return slices.ContainsFunc(s, func(f Installed) bool { return f.Path == path })
 }
 
-// Brings reports whether the artifacts have the kind for the node.
-func Brings(n *topology.Node, k config.ArtifactKind) bool {
+// HasArtifact reports whether the artifacts have the kind for the node.
+func HasArtifact(n *topology.Node, k config.ArtifactKind) bool {
 	return slices.ContainsFunc(Artifacts(n), func(a config.Artifact) bool { return a.Kind == k })
 }
 

@@ -187,14 +187,14 @@ func (i *installation) choosePackages(w topology.PhaseWork) {
 			continue
 		}
 		i.list = append(i.list, p)
-		if Comes(w.Changes[k]) {
+		if InstallsPackage(w.Changes[k]) {
 			i.touched[PartOfPackage(p.Name)] = true
 		}
 	}
 }
 
-// Comes reports whether a package is installed, and not only held or let go.
-func Comes(c planner.Change) bool {
+// InstallsPackage reports whether a package is installed, and not only held or let go.
+func InstallsPackage(c planner.Change) bool {
 	return c.Action == planner.Create || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path != "held" })
 }
 
@@ -208,7 +208,7 @@ func (i *installation) heldNote() string {
 	if !runtime || !p.Hold || i.Report.Packages.Manager != Dnf {
 		return ""
 	}
-	return fmt.Sprintf("upgrades of the host leave %s alone, by the repository's file, and not %s", strings.Join(p.Kubernetes(), ", "), p.Runtime)
+	return fmt.Sprintf("host upgrades skip %s, which the repository's file excludes, but not %s", strings.Join(p.Kubernetes(), ", "), p.Runtime)
 }
 
 // PartOfPackage tells with which part of the software a package goes. kubeadm

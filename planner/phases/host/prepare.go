@@ -325,9 +325,9 @@ func KubeletFlag(n *topology.Node, name string) (on, set bool) {
 	return false, false
 }
 
-// PutBack gives a folder that was there before us the mode and owner of then. Where a link
+// RestoreFolder gives a folder that was there before us the mode and owner of then. Where a link
 // stood the mark has those of the link, and nobody knows the folder's.
-func PutBack(before map[string]string, p string) []planner.Operation {
+func RestoreFolder(before map[string]string, p string) []planner.Operation {
 	mode, owner, was := strings.Cut(before[BeforeFolder+p], " ")
 	if !was || mode == modeOfLinks {
 		return nil
@@ -338,8 +338,8 @@ func PutBack(before map[string]string, p string) []planner.Operation {
 // modeOfLinks is the mode that every symbolic link has, and no folder of Kubernetes.
 const modeOfLinks = "0777"
 
-// LeavesOut reports whether skip_phases of the node, or of its cluster, has a phase.
-func LeavesOut(n *topology.Node, phase string) bool { return n.Skips(phase) || n.Cluster.Skips(phase) }
+// SkipsPhase reports whether skip_phases of the node, or of its cluster, has a phase.
+func SkipsPhase(n *topology.Node, phase string) bool { return n.Skips(phase) || n.Cluster.Skips(phase) }
 
 // anyItem is letsGo of phases that let go of all their items.
 func anyItem(string) bool { return true }

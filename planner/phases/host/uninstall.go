@@ -170,7 +170,7 @@ func (u *uninstallation) folder(p string) {
 		u.ops = append(u.ops, planner.RemovePath{Path: p})
 	case u.before[beforeEmpty+p] != "":
 		// containerd closes its folder to others.
-		u.ops = append(append(u.ops, planner.RemovePath{Path: p, ContentsOnly: true}), PutBack(u.before, p)...)
+		u.ops = append(append(u.ops, planner.RemovePath{Path: p, ContentsOnly: true}), RestoreFolder(u.before, p)...)
 	}
 }
 

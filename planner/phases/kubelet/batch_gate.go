@@ -6,22 +6,22 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/drain"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-// Paced returns the workers whose kubelets get another version, in batches: of each
+// UpgradeBatches returns the workers whose kubelets get another version, in batches: of each
 // pool the canaries first. What an earlier apply has begun is ended before
 // anything else, and canaries that have the version already are not asked for again.
-func Paced(c *topology.Cluster) []topology.Batch {
+func UpgradeBatches(c *topology.Cluster) []topology.Batch {
 	if c.Up == nil {
 		return nil
 	}
 	if c.Up.Batches == nil {
 		pools := drain.Pools(c)
-		members, turning := drain.Members(c, pools), Turning(c, config.Worker)
+		members, turning := drain.Members(c, pools), KubeletsToUpgrade(c, config.Worker)
 		for _, p := range pools {
 			c.Up.Batches = append(c.Up.Batches, paceOf(c, p, members[p], turning)...)
 		}
@@ -31,7 +31,7 @@ func Paced(c *topology.Cluster) []topology.Batch {
 
 func paceOf(c *topology.Cluster, p *config.Pool, members, turning []*topology.Node) []topology.Batch {
 	var out []topology.Batch
-	lanes := max(drain.AtOnce(p.MaxUnavailable, len(members))-len(Down(c, members)), 1)
+	lanes := max(drain.MaxUnavailable(p.MaxUnavailable, len(members))-len(DownThroughout(c, members)), 1)
 	cut := func(nodes []*topology.Node, canary bool, size int) {
 		for chunk := range slices.Chunk(nodes, max(size, 1)) {
 			out = append(out, topology.Batch{Pool: p, Canary: canary, Nodes: chunk, Lanes: lanes})
@@ -41,7 +41,7 @@ func paceOf(c *topology.Cluster, p *config.Pool, members, turning []*topology.No
 	slices.SortStableFunc(rest, func(a, b *topology.Node) int { return cmp.Compare(urgency(a), urgency(b)) })
 	canaries := p.Canary
 	for _, n := range members {
-		if running, ok := planner.ParseRelease(n.RunningKubelet()); ok && running == c.Up.Want && !pki.KubeletChanges(n) {
+		if running, ok := skew.ParseRelease(n.RunningKubelet()); ok && running == c.Up.Want && !pki.KubeletChanges(n) {
 			canaries--
 		}
 	}
@@ -81,22 +81,22 @@ func isDown(n *topology.Node) bool {
 	return ok && !seen.Ready
 }
 
-// Down are workers that are down and whose turn does not come: they count as
+// DownThroughout are workers that are down and whose turn does not come: they count as
 // unavailable throughout. One that rejoins is none: its Node is of before.
-func Down(c *topology.Cluster, members []*topology.Node) []*topology.Node {
-	turning := Turning(c, config.Worker)
+func DownThroughout(c *topology.Cluster, members []*topology.Node) []*topology.Node {
+	turning := KubeletsToUpgrade(c, config.Worker)
 	return slices.DeleteFunc(slices.Clone(members), func(n *topology.Node) bool { return !isDown(n) || n.Joins() || slices.Contains(turning, n) })
 }
 
 // BatchOf returns the place of a worker's batch; -1 when it has none.
 func BatchOf(c *topology.Cluster, n *topology.Node) int {
-	return slices.IndexFunc(Paced(c), func(b topology.Batch) bool { return slices.Contains(b.Nodes, n) })
+	return slices.IndexFunc(UpgradeBatches(c), func(b topology.Batch) bool { return slices.Contains(b.Nodes, n) })
 }
 
 // pauseBehind returns how long is waited when the worker's batch is done.
 func pauseBehind(n *topology.Node) time.Duration {
-	if i := BatchOf(n.Cluster, n); i >= 0 && i+1 < len(Paced(n.Cluster)) {
-		return Paced(n.Cluster)[i].Pool.Pause
+	if i := BatchOf(n.Cluster, n); i >= 0 && i+1 < len(UpgradeBatches(n.Cluster)) {
+		return UpgradeBatches(n.Cluster)[i].Pool.Pause
 	}
 	return 0
 }

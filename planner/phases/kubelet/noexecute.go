@@ -16,8 +16,8 @@ import (
 // on the node and do not tolerate it are deleted at once.
 const noExecute = "NoExecute"
 
-// Evicting returns the taints of that effect that the nodes of a cluster are to have.
-func Evicting(cfg *config.Config, recorded *state.State, label string) map[string][]state.Taint {
+// NoExecuteTaints returns the taints of that effect that the nodes of a cluster are to have.
+func NoExecuteTaints(cfg *config.Config, recorded *state.State, label string) map[string][]state.Taint {
 	out := map[string][]state.Taint{}
 	for _, n := range cfg.NodesOf(label, "") {
 		name := n.Name
@@ -45,7 +45,7 @@ func exposed(n *topology.Node) []state.PodReport {
 	if !drains(n) {
 		return pods
 	}
-	return slices.DeleteFunc(pods, func(p state.PodReport) bool { return drain.PassedOver(n.Cluster, p) == "" })
+	return slices.DeleteFunc(pods, func(p state.PodReport) bool { return drain.LeftByOption(n.Cluster, p) == "" })
 }
 
 // taintImpact names the pods that go when the taints of a node are set as some
@@ -76,9 +76,9 @@ func taintImpact(n *topology.Node, w topology.PhaseWork) string {
 	if len(set) > 1 {
 		text += "s"
 	}
-	text += ": " + drain.Named(c, pods, func(p state.PodReport) string { return p.String() + " (" + drain.PodNote(p, c.Fleet.ObservedAt) + ")" })
+	text += ": " + drain.ListPods(c, pods, func(p state.PodReport) string { return p.String() + " (" + drain.PodNote(p, c.Fleet.ObservedAt) + ")" })
 	if slices.ContainsFunc(pods, func(p state.PodReport) bool { return len(p.Budgets) > 0 }) {
-		text += "; no PodDisruptionBudget is asked"
+		text += "; PodDisruptionBudgets are not checked"
 	}
 	return text
 }

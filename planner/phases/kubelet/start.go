@@ -21,7 +21,7 @@ var KubeletStart = topology.Phase{
 	NodeItems: func(n *topology.Node) []state.Item {
 		instance := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, InstanceConfig, "0644", func(n *topology.Node) []byte { return kubeadm.InstanceConfig(n.Input()) })
 		configFile := host.FileItem(n, topology.KubeletStartPhase, state.KindYAMLFile, topology.KubeletConfig, "0644", pki.KubeletConfig)
-		flags := host.FileItem(n, topology.KubeletStartPhase, state.KindEnvFile, pki.KubeletFlags, "0644", func(n *topology.Node) []byte { return kubeadm.KubeletFlags(n.Input()) })
+		flags := host.FileItem(n, topology.KubeletStartPhase, state.KindEnvFile, topology.KubeletFlags, "0644", func(n *topology.Node) []byte { return kubeadm.KubeletFlags(n.Input()) })
 		provenance.FileOrigins(n, &instance, provenance.InstancePlacings)
 		provenance.FileOrigins(n, &flags, provenance.KubeletFlagPlacings)
 		provenance.KubeletOrigins(n, &configFile)
@@ -35,7 +35,7 @@ var KubeletStart = topology.Phase{
 	NodeNeeds: func(n *topology.Node) []state.Address {
 		needs := []state.Address{topology.StepAddress(n.Target, topology.ImagesPhase), topology.StepAddress(n.Target, topology.CertsPhase), topology.StepAddress(n.Target, topology.KubeconfigPhase)}
 		if n.Joining() {
-			return append(append(needs, topology.StepAddress(n.Cluster.Target, topology.TokenPhase)), BeforeJoins(n.Cluster)...)
+			return append(append(needs, topology.StepAddress(n.Cluster.Target, topology.TokenPhase)), StepsBeforeJoins(n.Cluster)...)
 		}
 		if n.Cluster.Report == nil {
 			needs = append(needs, topology.StepAddress(n.Cluster.Primary, topology.CertsPhase)) // a CA may be new there
@@ -65,11 +65,11 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		// would register under the host's name. kubeadm stops it as well.
 		s.Operations = append(s.Operations, planner.Unit{Unit: topology.KubeletUnit, Action: "stop"})
 	}
-	s.Operations = append(s.Operations, topology.Folder("/var/lib/kubelet", "0700"), topology.Folder("/etc/kubernetes", "0755"), topology.Folder("/etc/kubernetes/manifests", "0700"))
+	s.Operations = append(s.Operations, topology.EnsureFolder("/var/lib/kubelet", "0700"), topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder("/etc/kubernetes/manifests", "0700"))
 	if staticpod.OrphanedMember(n) {
 		s.Operations = append(s.Operations, planner.RemovePath{Path: topology.Manifest("etcd")})
 	}
-	if pki.Touches(w, n.Cluster.Certificates.Dir+"/ca") {
+	if pki.ChangesPair(w, n.Cluster.Certificates.Dir+"/ca") {
 		s.Operations = append(s.Operations, pki.BringCA(n)...)
 	}
 	if pki.RenewsKubelet(w) {
@@ -105,7 +105,7 @@ func kubeletStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		s.Impact += " until the taint is set"
 	}
 	if staticpod.Unregistered(n) {
-		s.Impact = "restarts the kubelet here, which makes its Node anew"
+		s.Impact = "restarts the kubelet here, which registers its Node again"
 	}
 	if pki.RenewsKubelet(w) {
 		s.Impact = pki.RevivesImpact(n)
@@ -187,15 +187,15 @@ func KubeletConfItem(n *topology.Node, phase string) state.Item {
 	server := kubeadm.KubeletServer(n.Input())
 	return state.Item{
 		Address: topology.ItemAddress(n.Target, phase, "file", topology.KubeletConf), Kind: state.KindKubeconfig,
-		Attributes: pki.Trusting(n.Cluster, topology.Attributes("server", server, "client_certificate", topology.KubeletClientCert, "mode", pki.KeyMode, "owner", topology.Root)),
+		Attributes: pki.WithCASerial(n.Cluster, topology.Attributes("server", server, "client_certificate", topology.KubeletClientCert, "mode", pki.KeyMode, "owner", topology.Root)),
 		Origin:     map[string]state.Source{"server": pki.ServerOrigin(n, server), planner.CASerial: provenance.ClusterOrigin(n.Cluster, provenance.GivenCertificate)},
 		// A kubelet that is getting a certificate of another CA is turned by the stages.
-		CreateOnly: n.Cluster.Rotates() && n.Cluster.ClusterCA() != nil && Inlined(n),
+		CreateOnly: n.Cluster.Rotates() && n.Cluster.ClusterCA() != nil && HasInlinedCertificate(n),
 	}
 }
 
-// Inlined reports whether the kubelet's certificate is in its kubeconfig, or was on its way there.
-func Inlined(n *topology.Node) bool {
+// HasInlinedCertificate reports whether the kubelet's certificate is in its kubeconfig, or was on its way there.
+func HasInlinedCertificate(n *topology.Node) bool {
 	if n.Report == nil {
 		return false
 	}
@@ -213,7 +213,7 @@ func UpgradeKubelet(n *topology.Node) planner.Step {
 	}
 	var reached []planner.Operation
 	if !n.IsControlPlane() {
-		reached = staticpod.Reached(n)
+		reached = staticpod.WaitForNewEndpoint(n)
 	}
 	return planner.Step{Via: n.Cluster.Primary, Impact: "restarts the kubelet here; pods keep running", Operations: append(reached,
 		planner.Wait{For: planner.WaitFile, Name: topology.KubeletClientCert, Timeout: t.TLSBootstrap},
@@ -231,14 +231,14 @@ func observeRegistered(n *topology.Node, a state.Address, seen state.Value) stat
 	was := pki.ImplicitAttribute(n.Cluster.Fleet, a, RegisteredAttr)
 	switch {
 	case staticpod.Unregistered(n):
-		return topology.With(seen, RegisteredAttr, false)
+		return topology.WithAttribute(seen, RegisteredAttr, false)
 	case was.IsNull():
 		return seen
 	case n.Cluster.Report == nil:
-		return topology.With(seen, RegisteredAttr, was.AsBool())
+		return topology.WithAttribute(seen, RegisteredAttr, was.AsBool())
 	}
 	_, there := n.Cluster.Report.Nodes[n.NodeName]
-	return topology.With(seen, RegisteredAttr, there)
+	return topology.WithAttribute(seen, RegisteredAttr, there)
 }
 
 // joinTokenTTL is how long the token of a joining node is valid, unless the cluster's timeouts let

@@ -32,7 +32,7 @@ func kubeletUnit(n *topology.Node) state.Item {
 		it.Origin = map[string]state.Source{"version": provenance.ClusterOrigin(n.Cluster, "kubernetes_version")}
 	}
 	if staticpod.Unregistered(n) {
-		it.Attributes = topology.With(it.Attributes, RegisteredAttr, true)
+		it.Attributes = topology.WithAttribute(it.Attributes, RegisteredAttr, true)
 	}
 	return it
 }
@@ -48,7 +48,7 @@ func ObserveUnit(v *topology.Fleet, it *state.Item, u state.UnitReport) state.Va
 	}
 	out := topology.Attributes("active", active, "enabled", u.Enabled)
 	if n != nil && staticpod.LastKubelet(n) != "" {
-		out = topology.With(out, "version", staticpod.LastKubelet(n))
+		out = topology.WithAttribute(out, "version", staticpod.LastKubelet(n))
 	}
 	if n != nil {
 		out = observeRegistered(n, it.Address, out)
@@ -69,7 +69,7 @@ func DrainStep(n *topology.Node) planner.Step {
 	}
 	impact := drain.DrainImpact(n.Cluster, n.NodeName)
 	if seen.Unschedulable && !drain.Cordoned(n) && !drain.WasLeaving(n) {
-		impact += "; the node is cordoned already and stays so"
+		impact += "; the node is already cordoned and stays cordoned"
 	}
 	return planner.Step{
 		Via: n.Cluster.Primary, Limits: []string{n.Cluster.Limit("drain")}, Gates: drain.TurnGates(n),
@@ -118,7 +118,7 @@ func turned(n *topology.Node, w topology.PhaseWork, ops []planner.Operation) []p
 }
 
 // letsIn ends what a step does to a node that was cordoned for something.
-const letsIn = "; then lets pods in again"
+const letsIn = "; then uncordons the node"
 
 func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 	impact := "restarts the kubelet here"
@@ -127,18 +127,18 @@ func kubeletUpgradeImpact(n *topology.Node, restarted []string) string {
 		if slices.Contains(restarted, "etcd") {
 			impact += staticpod.EtcdMeanwhile(n, topology.KubeletStartPhase)
 		}
-		if !slices.Contains(restarted, "etcd") || !staticpod.Pair(n, topology.KubeletStartPhase) {
+		if !slices.Contains(restarted, "etcd") || !staticpod.HasTwoVoters(n, topology.KubeletStartPhase) {
 			impact += staticpod.APIMeanwhile(n, topology.KubeletStartPhase)
 		}
 	}
-	if Marked(n) || drain.WasLeaving(n) {
+	if CordonedForUpgrade(n) || drain.WasLeaving(n) {
 		return impact + letsIn
 	}
 	return impact
 }
 
-// Marked reports whether the node is cordoned for this when its kubelet is replaced.
-func Marked(n *topology.Node) bool {
+// CordonedForUpgrade reports whether the node is cordoned for the upgrade when its kubelet is replaced.
+func CordonedForUpgrade(n *topology.Node) bool {
 	seen := n.Cluster.Report.Nodes[n.NodeName]
 	drained := pki.KubeletChanges(n) && len(n.Cluster.Report.Nodes) > 1 && !slices.Contains(n.Cluster.Fleet.Skipped, topology.DrainPhase)
 	return drain.Cordoned(n) || drained && !seen.Unschedulable
@@ -146,7 +146,7 @@ func Marked(n *topology.Node) bool {
 
 // letIn uncordons a node that was cordoned for this.
 func letIn(n *topology.Node) []planner.Operation {
-	if !Marked(n) {
+	if !CordonedForUpgrade(n) {
 		return nil
 	}
 	undo := planner.Cordon{Node: n.NodeName, Undo: true, For: drain.ForUpgrade}
@@ -166,14 +166,14 @@ func WaitTurned(n *topology.Node) planner.Wait {
 // before: the kubelet has its version.
 func resumeStep(n *topology.Node) planner.Step {
 	return planner.Step{
-		Via: n.Cluster.Primary, Impact: "lets pods in again, where an earlier apply was cut short",
+		Via: n.Cluster.Primary, Impact: "uncordons the node, where an earlier apply was interrupted",
 		Operations: append(planner.Operations{WaitTurned(n)}, letIn(n)...),
 	}
 }
 
 // stayStep lets pods in again on a node that was to leave, and stays.
 func stayStep(n *topology.Node) planner.Step {
-	return planner.Step{Via: n.Cluster.Primary, Impact: "lets pods in again, as an earlier apply was to take the node out", Operations: stay(n)}
+	return planner.Step{Via: n.Cluster.Primary, Impact: "uncordons the node, which an earlier apply began to remove", Operations: stay(n)}
 }
 
 // stay uncordons a node that was cordoned to leave, and nothing that somebody else

@@ -30,9 +30,9 @@ func ControlPlanesProved(c *topology.Cluster) []state.Address {
 	return needs
 }
 
-// BeforeJoins lets nodes join when the control planes have the new version:
+// StepsBeforeJoins lets nodes join when the control planes have the new version:
 // their kubelets may not be newer.
-func BeforeJoins(c *topology.Cluster) []state.Address {
+func StepsBeforeJoins(c *topology.Cluster) []state.Address {
 	if c.Up == nil || !c.Up.Raises {
 		return nil
 	}
@@ -46,9 +46,9 @@ func beforeKubelet(n *topology.Node) []state.Address {
 	return append(AfterControlPlanes(n.Cluster), topology.StepAddress(n.Target, topology.DrainPhase), topology.StepAddress(n.Target, topology.InstallPhase))
 }
 
-// Turning returns the nodes of a role whose kubelets get another version or that are
+// KubeletsToUpgrade returns the nodes of a role whose kubelets get another version or that are
 // cordoned for it; those that are cordoned already come first.
-func Turning(c *topology.Cluster, role config.Role) []*topology.Node {
+func KubeletsToUpgrade(c *topology.Cluster, role config.Role) []*topology.Node {
 	var held, rest []*topology.Node
 	for _, n := range c.Nodes {
 		switch {

@@ -7,7 +7,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/kubeadm"
-	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -24,10 +23,10 @@ func nameOf(ref state.ObjectRef) objectName {
 	return objectName{group, ref.Kind, ref.Namespace, ref.Name}
 }
 
-// GivenTwice refuses addons whose manifests have an object that phases of the cluster's
+// RefuseAddonConflicts refuses addons whose manifests have an object that phases of the cluster's
 // own keep. Both apply under one name, and what is applied under it and is not in it any
 // more goes: each would take away what the other one has set.
-func GivenTwice(c *topology.Cluster) diag.Diagnostics {
+func RefuseAddonConflicts(c *topology.Cluster) diag.Diagnostics {
 	if len(c.Addons) == 0 {
 		return nil
 	}
@@ -40,7 +39,8 @@ func GivenTwice(c *topology.Cluster) diag.Diagnostics {
 			if !ok {
 				continue
 			}
-			diags = append(diags, diag.Errorf("Object given twice", "The object %s %q of addon %q is also one that kubewright itself keeps in cluster %q. Each would undo the other: take it out of the manifest. %s",
+			diags = append(diags, diag.Errorf("Object is managed by kubewright", "The object %s %q of addon %q is also managed by kubewright itself in cluster %q. "+
+				"Each would overwrite the other: remove it from the manifest. %s",
 				ref.Kind, ref.Name, a.Name, c.Label, instead).At(addonPlace(c, a)).For(c.Target))
 		}
 	}
@@ -60,9 +60,9 @@ func addonPlace(c *topology.Cluster, a *config.Addon) state.Source {
 func keptObjects(c *topology.Cluster) map[objectName]string {
 	out := map[objectName]string{}
 	for _, ref := range RefsOfBlocks(c) {
-		out[nameOf(ref)] = "It is made by a bootstrap_token block."
+		out[nameOf(ref)] = "A bootstrap_token block creates it."
 		if ref == CertsSecret {
-			out[nameOf(ref)] = "It is made because of upload_certs = true."
+			out[nameOf(ref)] = "upload_certs = true creates it."
 		}
 	}
 	for _, n := range c.ControlPlanes() {
@@ -88,12 +88,12 @@ func insteadOf(o kubeadm.Object) string {
 		return `What can be set is in dns { … }, and a patch with target = "corednsdeployment" changes the Deployment. To bring all of CoreDNS yourself write dns { enabled = false }.`
 	case o.Phase == topology.AddonPhase:
 		return `What can be set is in kube_proxy { config = { … } } and proxy_env, and from Kubernetes 1.37 a patch with target = "kubeproxydaemonset" changes the DaemonSet. To bring all of kube-proxy yourself write kube_proxy { enabled = false }.`
-	case o.Ref == pki.SystemConfig("kubelet-config"):
-		return "It is made of kubelet { config = { … } }."
-	case o.Ref == pki.SystemConfig("kubeadm-config"):
-		return "It is made of the settings of the cluster block."
+	case o.Ref == provenance.SystemConfigMap("kubelet-config"):
+		return "It is generated from kubelet { config = { … } }."
+	case o.Ref == provenance.SystemConfigMap("kubeadm-config"):
+		return "It is generated from the settings of the cluster block."
 	case o.Ref == state.ClusterInfo:
-		return "Nodes join by it; where they find the API is control_plane_endpoint."
+		return "Nodes join with it; control_plane_endpoint sets where they find the API."
 	}
-	return "kubeadm and nodes that join need it as it is. One of your own has another name."
+	return "kubeadm and joining nodes need it unchanged. Give one of your own another name."
 }

@@ -239,9 +239,9 @@ func pruneImpact(changes []planner.Change) []string {
 	return out
 }
 
-// HandedOver has objects that are wanted at another address forgotten instead of
+// ForgetHandedOver has objects that are wanted at another address forgotten instead of
 // deleted: an addon got another name, an object another addon, or its API another version.
-func HandedOver(changes []planner.Change, desired *state.Snapshot) []planner.Change {
+func ForgetHandedOver(changes []planner.Change, desired *state.Snapshot) []planner.Change {
 	wanted := objectsOf(desired)
 	for i, ch := range changes {
 		if ch.Action == planner.Delete && ch.Kind == state.KindObject && wanted[clusterObject{ch.Address.Target.Name, nameOf(ParseRef(ch.Address.ID()))}] {

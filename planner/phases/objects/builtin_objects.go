@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/diff"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
@@ -28,9 +29,9 @@ type ownMark struct{ group, in, key, why string }
 // recreates when they are gone: at its start, or at once. (kubernetes.io's reference of
 // labels and annotations; kube-aggregator's autoregister controller, v1.36.)
 var ownMarks = []ownMark{
-	{rbacGroup, "labels", "kubernetes.io/bootstrapping", "rights rest on it"},
-	{"flowcontrol.apiserver.k8s.io", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
-	{"apiregistration.k8s.io", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group by it"},
+	{rbacGroup, "labels", "kubernetes.io/bootstrapping", "access rights depend on it"},
+	{"flowcontrol.apiserver.k8s.io", "annotations", "apf.kubernetes.io/autoupdate-spec", "API priority and fairness depends on it"},
+	{"apiregistration.k8s.io", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group with it"},
 }
 
 // clustersOwn are the objects of Kubernetes' own, and what each is for.
@@ -42,22 +43,22 @@ var clustersOwn = []struct {
 	{objectName{"", "Namespace", "", "kube-system"}, "every cluster has it"},
 	{objectName{"", "Namespace", "", "kube-public"}, "every cluster has it"},
 	{objectName{"", "Namespace", "", "kube-node-lease"}, "every cluster has it"},
-	{objectName{"", "Node", "", anyName}, "its kubelet makes it"},
-	{objectName{"coordination.k8s.io", "Lease", "kube-node-lease", anyName}, "its kubelet makes it"},
-	{objectName{"", "Service", "default", "kubernetes"}, "pods reach the API by it"},
-	{objectName{"", "Endpoints", "default", "kubernetes"}, "pods reach the API by it"},
-	{objectName{"discovery.k8s.io", "EndpointSlice", "default", "kubernetes"}, "pods reach the API by it"},
-	{objectName{"networking.k8s.io", "ServiceCIDR", "", "kubernetes"}, "Services get their addresses of it"},
-	{objectName{"", "ConfigMap", "kube-system", "extension-apiserver-authentication"}, "other API servers trust by it"},
+	{objectName{"", "Node", "", anyName}, "its kubelet creates it"},
+	{objectName{"coordination.k8s.io", "Lease", "kube-node-lease", anyName}, "its kubelet creates it"},
+	{objectName{"", "Service", "default", "kubernetes"}, "pods reach the API through it"},
+	{objectName{"", "Endpoints", "default", "kubernetes"}, "pods reach the API through it"},
+	{objectName{"discovery.k8s.io", "EndpointSlice", "default", "kubernetes"}, "pods reach the API through it"},
+	{objectName{"networking.k8s.io", "ServiceCIDR", "", "kubernetes"}, "Services get their addresses from it"},
+	{objectName{"", "ConfigMap", "kube-system", "extension-apiserver-authentication"}, "other API servers rely on it"},
 	{objectName{"", "ServiceAccount", anyName, "default"}, "every namespace has it"},
 	{objectName{"", "ConfigMap", anyName, "kube-root-ca.crt"}, "every namespace has it"},
-	{objectName{rbacGroup, "ClusterRole", "", "cluster-admin"}, "rights rest on it"},
-	{objectName{rbacGroup, "ClusterRole", "", "admin"}, "rights rest on it"},
-	{objectName{rbacGroup, "ClusterRole", "", "edit"}, "rights rest on it"},
-	{objectName{rbacGroup, "ClusterRole", "", "view"}, "rights rest on it"},
-	{objectName{rbacGroup, "ClusterRoleBinding", "", "cluster-admin"}, "rights rest on it"},
-	{objectName{"scheduling.k8s.io", "PriorityClass", "", "system-cluster-critical"}, "the control plane's pods have it"},
-	{objectName{"scheduling.k8s.io", "PriorityClass", "", "system-node-critical"}, "the control plane's pods have it"},
+	{objectName{rbacGroup, "ClusterRole", "", "cluster-admin"}, "access rights depend on it"},
+	{objectName{rbacGroup, "ClusterRole", "", "admin"}, "access rights depend on it"},
+	{objectName{rbacGroup, "ClusterRole", "", "edit"}, "access rights depend on it"},
+	{objectName{rbacGroup, "ClusterRole", "", "view"}, "access rights depend on it"},
+	{objectName{rbacGroup, "ClusterRoleBinding", "", "cluster-admin"}, "access rights depend on it"},
+	{objectName{"scheduling.k8s.io", "PriorityClass", "", "system-cluster-critical"}, "the control plane's pods use it"},
+	{objectName{"scheduling.k8s.io", "PriorityClass", "", "system-node-critical"}, "the control plane's pods use it"},
 }
 
 // whyOwn says why an object is Kubernetes' own, "" for one that is not. Live is what is there.
@@ -85,9 +86,9 @@ type OwnObject struct {
 	goes bool
 }
 
-// UnwantedOwn returns the objects that addons have written to, that are Kubernetes' own, and
+// UnwantedBuiltin returns the objects that addons have written to, that are Kubernetes' own, and
 // that no manifest of their cluster has any more.
-func UnwantedOwn(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
+func UnwantedBuiltin(v *topology.Fleet, desired *state.Snapshot) map[state.Address]OwnObject {
 	out := map[state.Address]OwnObject{}
 	if v.Destroy {
 		return out // all of it goes, with the hosts
@@ -133,7 +134,7 @@ func WithoutOwnedFields(v *topology.Fleet, own map[state.Address]OwnObject, obse
 			continue
 		}
 		it := provenance.ObjectItem(a.Target, topology.AddonPhase, ref, wanted)
-		if len(planner.Diff(only(it), only(*have), only(*was))) > 0 {
+		if len(diff.Changes(only(it), only(*have), only(*was))) > 0 {
 			out = append(out, it)
 		}
 	}
@@ -159,7 +160,7 @@ func withoutOurs(ref state.ObjectRef, live, was state.Value) state.Value {
 	}
 	for key, ours := range was.AsMap() {
 		if there := live.Get(key); key != "metadata" && !there.IsNull() {
-			out[key] = planner.Ours(there, ours)
+			out[key] = diff.Ours(there, ours)
 		}
 	}
 	return state.Map(out)
@@ -200,8 +201,8 @@ func only(it state.Item) *state.Snapshot {
 	return out
 }
 
-// LeftThere has what is Kubernetes' own forgotten instead of deleted.
-func LeftThere(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
+// ForgetBuiltin has what is Kubernetes' own forgotten instead of deleted.
+func ForgetBuiltin(changes []planner.Change, own map[state.Address]OwnObject) []planner.Change {
 	for i := range changes {
 		if _, ok := own[changes[i].Address]; ok && changes[i].Action == planner.Delete {
 			changes[i].Action = planner.Forget
@@ -219,7 +220,8 @@ func WarnLeft(v *topology.Fleet, p *planner.Plan, own map[state.Address]OwnObjec
 			continue
 		}
 		ref := ParseRef(a.ID())
-		diags = append(diags, diag.Warningf("Object stays", "The %s %q is in no manifest of cluster %q any more. It is Kubernetes' own (%s) and is not deleted: it stays as it is, with what was written to it.",
+		diags = append(diags, diag.Warningf("Built-in object is kept", "The %s %q is no longer in a manifest of cluster %q. "+
+			"It is a built-in object of Kubernetes (%s) and is not deleted: it stays as it is, including what was written to it.",
 			ref.Kind, ref.Name, a.Target.Name, o.why).For(state.ClusterTarget(a.Target.Name)))
 	}
 	return diags
@@ -232,7 +234,7 @@ func staysImpact(c *topology.Cluster, changes []planner.Change) []string {
 		ref := ParseRef(ch.Address.ID())
 		written := slices.ContainsFunc(UserAddons(c), func(it state.Item) bool { return it.Address == ch.Address })
 		if why := whyOwn(ref, there(c, ref)); why != "" && ch.Action == planner.Update && !written {
-			out = append(out, fmt.Sprintf("takes back what was written to %s %s, which stays (%s)", ref.Kind, ref.Name, why))
+			out = append(out, fmt.Sprintf("reverts what was written to %s %s, which is kept (%s)", ref.Kind, ref.Name, why))
 		}
 	}
 	return out

@@ -34,8 +34,8 @@ var BootstrapToken = topology.Phase{
 	},
 }
 
-// Cleanup returns the address of the step that deletes the tokens for joining that are left.
-func Cleanup(c *topology.Cluster) state.Address {
+// TokenCleanup returns the address of the step that deletes the tokens for joining that are left.
+func TokenCleanup(c *topology.Cluster) state.Address {
 	id := topology.StepAddress(c.Target, topology.TokenPhase)
 	id.Waypoint = tokenCleanup
 	return id

@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
 	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -29,7 +30,7 @@ func addonStep(c *topology.Cluster, w topology.PhaseWork) planner.Step {
 	slices.SortStableFunc(w.Changes, func(a, b planner.Change) int { return last(a) - last(b) })
 	s := objectStep(c, w)
 	if rollsKubeProxy(c, w) {
-		s.Operations = append(append(s.Operations, staticpod.Reached(c.PrimaryNode())...), planner.RestartPods{
+		s.Operations = append(append(s.Operations, staticpod.WaitForNewEndpoint(c.PrimaryNode())...), planner.RestartPods{
 			Kind: kubeProxy.Kind, Namespace: kubeProxy.Namespace, Name: kubeProxy.Name, Mark: proxyMark(c, w), Timeout: staticpod.ProxyRestart,
 		})
 		s.Impact = staticpod.RestartsProxies
@@ -85,7 +86,7 @@ func proxyMode(configured state.Value) string {
 // proxyModes returns the mode that is in the ConfigMap of kube-proxy, and the one that is
 // in it after these changes.
 func proxyModes(c *topology.Cluster, changes []planner.Change) (before, after string) {
-	before = proxyMode(pki.DocumentOf(there(c, state.KubeProxyConfig), "config.conf").Get("mode"))
+	before = proxyMode(provenance.DocumentIn(there(c, state.KubeProxyConfig), "config.conf").Get("mode"))
 	for _, ch := range changes {
 		for _, a := range ch.Attributes {
 			if a.Path == proxyModeKey && ParseRef(ch.Address.ID()) == state.KubeProxyConfig {
@@ -116,7 +117,7 @@ func ClearProxies(b *topology.Builder, c *topology.Cluster) {
 			continue
 		}
 		b.Add(topology.StepAddress(n.Target, topology.AddonPhase), planner.Step{
-			Action: planner.Update, Impact: "removes what kube-proxy left here in its mode " + mode,
+			Action: planner.Update, Impact: "removes what kube-proxy left here in mode " + mode,
 			Operations: planner.Operations{planner.RemoveProxyRules{Mode: mode}},
 		}, []state.Address{addon, moved})
 	}
@@ -153,7 +154,7 @@ func WithLeftRules(c *topology.Cluster, ref state.ObjectRef, attrs state.Value) 
 	if len(left) == 0 {
 		return attrs
 	}
-	return topology.With(attrs, planner.LeftRules, []any{someOf(left)})
+	return topology.WithAttribute(attrs, planner.LeftRules, []any{someOf(left)})
 }
 
 // someOf returns a list as a text that names the first of it.
@@ -172,7 +173,7 @@ func WithStaleProxies(c *topology.Cluster, ref state.ObjectRef, attrs state.Valu
 	if ref != kubeProxy || len(nodes) == 0 {
 		return attrs
 	}
-	return topology.With(attrs, planner.StaleFiles, []any{"config.conf on " + someOf(nodes)})
+	return topology.WithAttribute(attrs, planner.StaleFiles, []any{"config.conf on " + someOf(nodes)})
 }
 
 // staleNamed is how many nodes with a stale kube-proxy a plan names.

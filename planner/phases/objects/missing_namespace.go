@@ -29,9 +29,9 @@ func ForeignNamespaces(c *topology.Cluster) map[string][]state.Address {
 	return out
 }
 
-// NoNamespace warns of objects that a plan applies to namespaces which are not there and
+// WarnMissingNamespaces warns of objects that a plan applies to namespaces which are not there and
 // which no manifest has. It is no error: a program of another addon may make them.
-func NoNamespace(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
+func WarnMissingNamespaces(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.Clusters {
 		if v.Destroy || c.Report == nil && !c.Founding {
@@ -45,9 +45,9 @@ func NoNamespace(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			if len(inside) == 0 || !there(c, NamespaceRef(name)).IsNull() {
 				continue
 			}
-			diags = append(diags, diag.Warningf("Namespace is not there",
-				"Cluster %q has no namespace %q, and no manifest has it. This is to be in it:\n\n%s\n\n"+
-					"An apply waits a minute for it, and fails then. Put the Namespace into a manifest, unless it is made by what another addon runs.",
+			diags = append(diags, diag.Warningf("Namespace does not exist",
+				"Cluster %q has no namespace %q, and no manifest creates it. These objects need it:\n\n%s\n\nAn apply waits a minute for it, and then fails. "+
+					"Add the Namespace to a manifest, unless something that another addon runs creates it.",
 				c.Label, name, listed(c, inside)).At(addonPlace(c, addon(c, inside[0].Target))).For(c.Target))
 		}
 	}

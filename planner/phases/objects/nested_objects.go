@@ -11,10 +11,10 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// WantedInside refuses to delete a Namespace or a CustomResourceDefinition in which the
+// RefuseDeletingParents refuses to delete a Namespace or a CustomResourceDefinition in which the
 // configuration still wants objects: the API deletes them with it, and every later
 // plan would recreate them in what is no longer there.
-func WantedInside(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) diag.Diagnostics {
+func RefuseDeletingParents(v *topology.Fleet, p *planner.Plan, desired *state.Snapshot) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, ch := range p.Changes {
 		was, c := v.RecordedItems.Find(ch.Address), v.ClusterOf(ch.Address.Target)
@@ -53,9 +53,9 @@ func isIn(ref state.ObjectRef, outer *state.Item) bool {
 }
 
 func refuseInside(c *topology.Cluster, outer state.ObjectRef, inside []state.Address) *diag.Diagnostic {
-	return diag.Errorf("Objects would be deleted with another one",
-		"The %s %q is in no manifest of cluster %q any more. With it would be deleted what the configuration still wants:\n\n%s\n\n"+
-			"Nothing was changed. Put the %s back into a manifest, or take these objects out as well.",
+	return diag.Errorf("Desired objects would be deleted",
+		"The %s %q is no longer in a manifest of cluster %q. Deleting it would also delete what the configuration still has:\n\n%s\n\n"+
+			"Restore the %s in a manifest, or remove these objects as well.",
 		outer.Kind, outer.Name, c.Label, listed(c, inside), outer.Kind).At(addonPlace(c, addon(c, inside[0].Target))).For(c.Target)
 }
 

@@ -54,7 +54,7 @@ func ObjectItems(c *topology.Cluster, phase string) []state.Item {
 		}
 		provenance.ObjectOrigins(c, &it, o.Ref)
 		if o.Ref == state.ClusterInfo {
-			it.Attributes, it.Content = pki.Trusting(c, topology.With(clusterInfoAttributes(o.Object), "ca", toldCA(c))), withGivenCA(c, it.Content)
+			it.Attributes, it.Content = pki.WithCASerial(c, topology.WithAttribute(clusterInfoAttributes(o.Object), "ca", toldCA(c))), withGivenCA(c, it.Content)
 		}
 		items = append(items, it)
 	}
@@ -81,7 +81,7 @@ func settled(c *topology.Cluster, it state.Item, o kubeadm.Object) []byte {
 	have, want := there(c, o.Ref), o.Object
 	for _, path := range it.Initial {
 		if v := have.Get(path); !v.IsNull() && !slices.Contains(it.Outdated, path) {
-			want = pki.Replaced(want, state.SplitPath(path), v)
+			want = topology.ReplaceAt(want, state.SplitPath(path), v)
 		}
 	}
 	return []byte(topology.Must(want.MarshalJSON()))
@@ -99,14 +99,14 @@ func there(c *topology.Cluster, ref state.ObjectRef) state.Value {
 // the CA; the signatures beside it are the controller manager's.
 func clusterInfoAttributes(object state.Value) state.Value {
 	return topology.Attributes("data", map[string]any{"kubeconfig": map[string]any{
-		"server": pki.DocumentOf(object, state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString(),
+		"server": provenance.DocumentIn(object, state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString(),
 	}})
 }
 
 // toldCA returns the CA that nodes which join are told of. While another one takes its place
 // that is for the steps which tell them of it.
 func toldCA(c *topology.Cluster) state.Value {
-	if pki.LeftExpired(c)[c.CABase()] != "" {
+	if pki.CAsReplacedHalfway(c)[c.CABase()] != "" {
 		return state.PendingValue(topology.StepAddress(c.Target, topology.TokenPhase).String(), "ca")
 	}
 	return pki.SignedBy(c, c.CABase())
@@ -126,7 +126,7 @@ func withGivenCA(c *topology.Cluster, content []byte) []byte {
 func ObserveClusterInfo(c *topology.Cluster, it *state.Item, object state.Value) state.Value {
 	attrs := clusterInfoAttributes(object)
 	if cas := c.Report.InfoCAs; len(cas) > 0 {
-		attrs = topology.With(topology.With(attrs, "ca", cas[0].KeyDigest), planner.CASerial, TrustedSerial(cas, it))
+		attrs = topology.WithAttribute(topology.WithAttribute(attrs, "ca", cas[0].KeyDigest), planner.CASerial, TrustedSerial(cas, it))
 	}
 	return attrs
 }

@@ -1,65 +1,14 @@
 package pki
 
 import (
-	"crypto/x509"
 	"fmt"
 	"time"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
-
-// caBlocks are the blocks of the CAs by kubeadm's names of them.
-var caBlocks = map[string]string{"ca": "ca", "front-proxy-ca": "front_proxy_ca", "etcd-ca": "etcd_ca"}
-
-// authoritiesOf returns the cluster's CAs in kubeadm's order.
-func authoritiesOf(c *config.Cluster) []topology.CA {
-	given := c.Certificates.Given()
-	var out []topology.CA
-	for _, ca := range kubeadm.CAs(kubeadm.Input{Cluster: c}) {
-		a := topology.CA{Certificate: ca, Block: "certificates." + caBlocks[ca.Name]}
-		if g, ok := given[caBlocks[ca.Name]]; ok {
-			take(&a, g)
-		}
-		out = append(out, a)
-	}
-	return out
-}
-
-// take makes the authority the operator's. Its certificate was validated before.
-func take(a *topology.CA, g config.GivenCA) {
-	certs, _ := config.ParseCertificates([]byte(g.Certificate))
-	if len(certs) > 0 {
-		a.X509, a.Chain = certs[0], chainOf(certs)
-	}
-	switch {
-	case g.OnHosts:
-		a.KeyLocation = topology.OnHosts
-	case g.Key.IsZero():
-		a.KeyLocation = topology.Keyless
-	default:
-		a.KeyLocation = topology.WithOperator
-	}
-	if a.X509 == nil {
-		return
-	}
-	info := state.CertificateInfoOf(a.X509)
-	a.CommonName, a.Organizations, a.DNSNames, a.IPAddresses = info.CommonName, info.Organizations, info.DNSNames, info.IPAddresses
-	a.Usages, a.Algorithm = info.Usages, info.Algorithm
-}
-
-// chainOf returns the serials of the certificates behind the first.
-func chainOf(certs []*x509.Certificate) []string {
-	var out []string
-	for _, c := range certs[1:] {
-		out = append(out, state.CertificateInfoOf(c).Serial)
-	}
-	return out
-}
 
 // caDigest returns the identity of a CA: as given, as seen on the primary, or "" for
 // one that is to be made.
@@ -80,10 +29,10 @@ func GivenSerial(c *topology.Cluster) string {
 	return state.CertificateInfoOf(a.X509).Serial
 }
 
-// Trusting adds to the attributes of what trusts the cluster's CA by which certificate.
-func Trusting(c *topology.Cluster, attrs state.Value) state.Value {
+// WithCASerial adds to the attributes of what trusts the cluster's CA by which certificate.
+func WithCASerial(c *topology.Cluster, attrs state.Value) state.Value {
 	if serial := GivenSerial(c); serial != "" {
-		return topology.With(attrs, planner.CASerial, serial)
+		return topology.WithAttribute(attrs, planner.CASerial, serial)
 	}
 	return attrs
 }
@@ -155,19 +104,18 @@ func checkAuthority(n *topology.Node, a topology.CA) *diag.Diagnostic {
 	case c.Rotation(a.Base) != nil:
 		return nil
 	case a.X509 != nil && certs[0].KeyDigest != state.KeyDigest(a.X509):
-		return diag.Errorf("Cluster has another CA", "%s (%s) has the CA %q in %s.crt (%s), and the configuration gives %q (%s). "+
-			"Nothing is changed. %s",
+		return diag.Errorf("Cluster CA differs from the configuration", "%s (%s) has the CA %q in %s.crt (%s), but the configuration has %q (%s). %s",
 			n.Target, n.Address, certs[0].CommonName, a.Base, topology.Short(certs[0].KeyDigest), a.CommonName, topology.Short(state.KeyDigest(a.X509)), toAnother(c, a)).At(at).For(n.Target)
 	case !n.IsControlPlane():
 		return nil
 	case a.KeyOnHosts() && KeyFault(n.Report, a.Base+".key") != "" && n.Target == c.Primary:
-		return diag.Errorf("CA key is missing", "%s (%s) has %s.crt and %s, so that nothing can be signed there. Nothing is changed. "+
-			"If the key was lost, put it back. If the CA is yours, give it in the block %s, as it was when the cluster was founded.",
+		return diag.Errorf("CA key is missing", "%s (%s) has %s.crt and %s, so that nothing can be signed there. If the key was lost, restore it. "+
+			"If the CA is managed outside kubewright, provide it in the block %s, as it was when the cluster was bootstrapped.",
 			n.Target, n.Address, a.Base, HasNo(n, a.Base+".key"), a.Block).At(at).For(n.Target)
 	case !a.KeyOnHosts() && n.Report.Files[a.Base+".key"].Exists:
-		return diag.Errorf("CA key is on a host", "%s (%s) has %s.key, and the configuration says that this key stays with you. Nothing is changed: "+
-			"kubelets that renewed their certificates by it would be left without one. Write on_hosts = true in the block %s; "+
-			"if the file was put there by hand, delete it.", n.Target, n.Address, a.Base, a.Block).At(at).For(n.Target)
+		return diag.Errorf("CA key is on a host", "%s (%s) has %s.key, but the configuration keeps this key off the hosts. "+
+			"Without it, kubelets that renewed their certificates with it would lose them. "+
+			"Write on_hosts = true in the block %s; if the file was put there by hand, delete it.", n.Target, n.Address, a.Base, a.Block).At(at).For(n.Target)
 	}
 	return nil
 }
@@ -175,11 +123,11 @@ func checkAuthority(n *topology.Node, a topology.CA) *diag.Diagnostic {
 // toAnother says how a living cluster gets another CA of the operator's.
 func toAnother(c *topology.Cluster, a topology.CA) string {
 	if a.KeyLocation == topology.OnHosts {
-		return fmt.Sprintf("If it is to be the cluster's new CA, ask for it: everybody trusts both then, before the new one signs and the old one goes:\n\n  kubewright apply -%s=%s\n\n"+
-			"Otherwise give the CA that the cluster has.", topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name})
+		return fmt.Sprintf("To make it the cluster's new CA, request a rotation: all components trust both, before the new one signs and the old one is "+
+			"dropped:\n\n  kubewright apply -%s=%s\n\nOtherwise provide the CA that the cluster has.", topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name})
 	}
-	return "A living cluster keeps a CA whose key is not on the control planes: to be rotated, old and new one have to sign there. " +
-		"Give the CA with which the cluster was founded, with the same key if its certificate is issued anew, or destroy the cluster first."
+	return "A running cluster keeps a CA whose key is not on the control planes: a rotation needs the keys of the old and the new one there. " +
+		"Provide the CA with which the cluster was bootstrapped, with the same key if its certificate is reissued, or destroy the cluster first."
 }
 
 // checkPeriod refuses a CA that is not valid now, and warns of one that ends
@@ -195,14 +143,14 @@ func checkPeriod(c *topology.Cluster, a topology.CA) diag.Diagnostics {
 	at, from, to := Place(c, a.Block+".certificate"), a.X509.NotBefore, a.X509.NotAfter
 	switch {
 	case now.After(to):
-		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q was valid until %s. Nothing below it is trusted any more. "+
-			"Have its certificate issued anew for the same key, and give that.", a.CommonName, Date(to)).At(at).For(c.Target)}
+		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q expired on %s: nothing that it has signed is trusted any more. "+
+			"Have its certificate reissued for the same key, and provide that.", a.CommonName, Date(to)).At(at).For(c.Target)}
 	case now.Before(from):
 		return diag.Diagnostics{diag.Errorf("CA certificate is not valid yet", "The CA %q is valid from %s. Correct the clock of this machine, "+
 			"or wait until then.", a.CommonName, Date(from)).At(at).For(c.Target)}
 	case a.KeyLocation != topology.Keyless && now.Add(c.Certificates.Validity).After(to):
-		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q is valid until %s, and certificates are issued for %s: "+
-			"from then on they are not trusted. Have the CA's certificate issued anew for the same key before that.",
+		return diag.Diagnostics{diag.Warningf("CA expires before its certificates", "The CA %q expires on %s, and certificates are issued for %s: "+
+			"they are not trusted after that. Have the CA's certificate reissued for the same key before that.",
 			a.CommonName, Date(to), topology.Brief(c.Certificates.Validity)).At(at).For(c.Target)}
 	}
 	return nil
@@ -219,8 +167,8 @@ func checkMadePeriod(c *topology.Cluster, a topology.CA, now time.Time) diag.Dia
 			return diag.Diagnostics{d}
 		}
 	case now.Add(c.Certificates.Validity).After(ca.NotAfter):
-		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q (%s.crt) is valid until %s, and certificates are issued for %s: "+
-			"from then on they are not trusted. Rotate it before that:\n\n  kubewright apply -%s=%s",
+		return diag.Diagnostics{diag.Warningf("CA expires before its certificates", "The CA %q (%s.crt) expires on %s, and certificates are issued for %s: "+
+			"they are not trusted after that. Rotate it before that:\n\n  kubewright apply -%s=%s",
 			ca.CommonName, a.Base, Date(ca.NotAfter), topology.Brief(c.Certificates.Validity), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(at).For(c.Target)}
 	}
 	return nil

@@ -179,8 +179,8 @@ func certsStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		ops = append(ops, foundCAs(n, w)...)
 	} else if files := sharedFiles(n, w); len(files) > 0 {
 		ops = append(ops, planner.CopySecrets{From: n.Cluster.Primary, Files: files})
-		if keys := n.Cluster.Keys; lasts(keys) && keys.Source != n.Target && Touches(w, n.ServiceAccountKey()) {
-			ops = append(ops, BringNext(keys))
+		if keys := n.Cluster.Keys; lasts(keys) && keys.Source != n.Target && ChangesPair(w, n.ServiceAccountKey()) {
+			ops = append(ops, CopyNextKeys(keys))
 		}
 	}
 	if files := broughtFiles(n, w); len(files) > 0 {
@@ -201,9 +201,9 @@ func certsStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 
 func pkiFolders(n *topology.Node) []planner.Operation {
 	dir := n.Cluster.Certificates.Dir
-	ops := []planner.Operation{topology.Folder("/etc/kubernetes", "0755"), topology.Folder(dir, "0755")}
+	ops := []planner.Operation{topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder(dir, "0755")}
 	if n.Cluster.Etcd.External == nil {
-		ops = append(ops, topology.Folder(dir+"/etcd", "0755"))
+		ops = append(ops, topology.EnsureFolder(dir+"/etcd", "0755"))
 	}
 	return ops
 }
@@ -212,7 +212,7 @@ func pkiFolders(n *topology.Node) []planner.Operation {
 func foundCAs(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
 	for _, ca := range n.Cluster.Authorities {
-		if ca.KeyLocation == topology.Made && Touches(w, ca.Base) {
+		if ca.KeyLocation == topology.Made && ChangesPair(w, ca.Base) {
 			_, ended := n.Cluster.AtOnce[ca.Base]
 			if ended {
 				ops = append(ops, planner.BundleTrust{To: ExpiredFile(ca), Of: []string{ca.Base + ".crt"}})
@@ -220,7 +220,7 @@ func foundCAs(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 			ops = append(ops, planner.IssueCA{CommonName: ca.CommonName, Algorithm: ca.Algorithm, Validity: ca.Validity, To: ca.Base, Renew: ended})
 		}
 	}
-	if sa := n.ServiceAccountKey(); Touches(w, sa) {
+	if sa := n.ServiceAccountKey(); ChangesPair(w, sa) {
 		ops = append(ops, planner.IssueKeyPair{Algorithm: Algorithm(n), To: sa})
 	}
 	return ops
@@ -229,8 +229,8 @@ func foundCAs(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 // Algorithm returns the algorithm of new keys.
 func Algorithm(n *topology.Node) string { return kubeadm.ServiceAccountKeys(n.Input()).Algorithm }
 
-// Touches reports whether a change concerns the file pair with this base path.
-func Touches(w topology.PhaseWork, base string) bool {
+// ChangesPair reports whether a change concerns the file pair with this base path.
+func ChangesPair(w topology.PhaseWork, base string) bool {
 	return slices.ContainsFunc(w.Changes, func(c planner.Change) bool {
 		id := c.Address.ID()
 		return id == base || strings.TrimSuffix(strings.TrimSuffix(id, ".key"), ".pub") == base
@@ -242,7 +242,7 @@ func Touches(w topology.PhaseWork, base string) bool {
 func broughtFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 	var files []planner.SecretFile
 	for _, ca := range n.Cluster.Authorities {
-		if ca.KeyLocation == topology.Made || !Touches(w, ca.Base) {
+		if ca.KeyLocation == topology.Made || !ChangesPair(w, ca.Base) {
 			continue
 		}
 		if ca.KeyLocation == topology.OnHosts {
@@ -252,7 +252,7 @@ func broughtFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 		files = append(files, BringFile(n.Cluster, ca.Base+".crt", "0644", ca.Block+".certificate"))
 	}
 	for _, leaf := range kubeadm.Leaves(n.Input()) {
-		if s, ok := SuppliedLeaf(n, leaf); ok && Touches(w, leaf.Base) {
+		if s, ok := SuppliedLeaf(n, leaf); ok && ChangesPair(w, leaf.Base) {
 			for _, f := range bring(n, s) {
 				if !slices.Contains(files, f) {
 					files = append(files, f)
@@ -270,12 +270,12 @@ func sharedFiles(n *topology.Node, w topology.PhaseWork) []planner.SecretFile {
 		files = append(files, planner.SecretFile{Path: path, Mode: mode, Owner: topology.Root})
 	}
 	for _, ca := range n.Cluster.Authorities {
-		if ca.KeyLocation == topology.Made && Touches(w, ca.Base) {
+		if ca.KeyLocation == topology.Made && ChangesPair(w, ca.Base) {
 			add(ca.Base+".crt", "0644")
 			add(ca.Base+".key", KeyMode)
 		}
 	}
-	if sa := n.ServiceAccountKey(); Touches(w, sa) {
+	if sa := n.ServiceAccountKey(); ChangesPair(w, sa) {
 		add(sa+".key", KeyMode)
 		add(sa+".pub", KeyMode)
 	}

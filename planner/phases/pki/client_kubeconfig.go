@@ -8,6 +8,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -20,15 +21,15 @@ const AdminKubeconfig = topology.AdminConf
 // plane will do. It fails where nobody here has the CA's key.
 func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, validity time.Duration) (planner.WriteKubeconfig, error) {
 	v := &topology.Fleet{Config: cfg}
-	Resolve(v)
+	resolve.Fleet(v)
 	for _, c := range v.Clusters {
 		if c.Label != label || len(c.ControlPlanes()) == 0 {
 			continue
 		}
 		ca := c.Authority(c.Certificates.Dir + "/ca")
 		if ca.KeyLocation == topology.Keyless {
-			return planner.WriteKubeconfig{}, fmt.Errorf("nobody here can sign for cluster %q: the key of its CA %q is with somebody else. "+
-				"Have a client certificate with CN=%s issued by whoever holds it", label, ca.CommonName, user)
+			return planner.WriteKubeconfig{}, fmt.Errorf("this machine cannot sign for cluster %q: the key of its CA %q is kept elsewhere. "+
+				"Have a client certificate with CN=%s issued by the holder of that key", label, ca.CommonName, user)
 		}
 		signer := Signer(c, ca.Base)
 		signer.On = state.Target{}
@@ -50,7 +51,7 @@ func adminServer(c *topology.Cluster) string {
 // unless the endpoint is about to move. Without control planes both are empty.
 func AdminServers(cfg *config.Config, recorded *state.State, label string) (server string, applied []string) {
 	v := &topology.Fleet{Config: cfg}
-	Resolve(v)
+	resolve.Fleet(v)
 	for _, c := range v.Clusters {
 		if c.Label == label && len(c.ControlPlanes()) > 0 {
 			server = adminServer(c)

@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -51,8 +52,8 @@ func FormerHosts(c *topology.Cluster) []string {
 		}
 	}
 	if c.Report != nil {
-		note(DocumentOf(c.Report.Objects[SystemConfig("kube-proxy")], "kubeconfig.conf").Get("clusters.0.cluster.server").AsString())
-		note(DocumentOf(c.Report.Objects[state.ClusterInfo], state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString())
+		note(provenance.DocumentIn(c.Report.Objects[provenance.SystemConfigMap("kube-proxy")], "kubeconfig.conf").Get("clusters.0.cluster.server").AsString())
+		note(provenance.DocumentIn(c.Report.Objects[state.ClusterInfo], state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString())
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -61,16 +61,16 @@ func mostlyBelow(c *topology.Cluster, path, ca string) bool {
 	return 2*below > len(planes)
 }
 
-// Carries reports whether the API does not answer without the CA.
-func Carries(a topology.CA) bool { return a.Name != "front-proxy-ca" }
+// NeededByAPI reports whether the API does not answer without the CA.
+func NeededByAPI(a topology.CA) bool { return a.Name != "front-proxy-ca" }
 
 // overtaken returns the operations that take away the files of a rotation which had begun
 // when its CA was replaced at once: the next rotation would go on with them.
 func overtaken(n *topology.Node, w topology.PhaseWork) []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.Cluster.Authorities {
-		next := n.CasIn(a.NextBase() + ".crt")
-		if a.KeyLocation != topology.Made || !Touches(w, a.Base) || n.Cluster.Rotation(a.Base) != nil || len(next) == 0 || !slices.Contains(n.CasIn(a.Base+".crt"), next[0]) {
+		next := n.CADigestsIn(a.NextBase() + ".crt")
+		if a.KeyLocation != topology.Made || !ChangesPair(w, a.Base) || n.Cluster.Rotation(a.Base) != nil || len(next) == 0 || !slices.Contains(n.CADigestsIn(a.Base+".crt"), next[0]) {
 			continue // what nobody has trusted may be anybody's
 		}
 		for _, path := range RotationPaths(a) {
@@ -90,19 +90,20 @@ func unmanagedNode(n *topology.Node) bool {
 	if primary == nil || primary.Report == nil || len(certs) == 0 || c.Founding {
 		return false
 	}
-	trusted := primary.CasIn(c.CAFile())
+	trusted := primary.CADigestsIn(c.CAFile())
 	if len(trusted) == 0 || slices.Contains(trusted, certs[0].IssuerKeyDigest) {
 		return false
 	}
-	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == LeftExpired(c)[c.CABase()]
+	return c.Report == nil || !c.Report.Nodes[n.NodeName].Ready || certs[0].IssuerKeyDigest == CAsReplacedHalfway(c)[c.CABase()]
 }
 
 // checkExpired reports a CA that kubewright has made and that has ended.
 func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
 	at := Place(c, "certificates.ca_validity")
 	if _, ok := c.AtOnce[a.Base]; ok {
-		return diag.Warningf("CA is replaced at once", "The CA %q (%s.crt) was valid until %s, and nobody trusts what it has signed. It is replaced by a new one over SSH alone, and with it everything below it; "+
-			"the API answers again when that is done. Kubeconfigs that were made by hand end with it, and pods that are not of this configuration's addons have to be restarted.", ca.CommonName, a.Base, Date(ca.NotAfter)).At(at).For(c.Target)
+		return diag.Warningf("Expired CA is replaced", "The CA %q (%s.crt) expired on %s, and nothing that it has signed is trusted. "+
+			"It is replaced by a new one over SSH alone, together with everything below it; the API answers again when that is done. "+
+			"Kubeconfigs that were created by hand stop working, and pods outside this configuration's addons have to be restarted.", ca.CommonName, a.Base, Date(ca.NotAfter)).At(at).For(c.Target)
 	}
 	if c.Rotation(a.Base) != nil && c.Rotates() {
 		return nil // the front proxy's
@@ -111,7 +112,7 @@ func checkExpired(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) 
 	if !carries {
 		return warnExpiredProxy(c, a, ca)
 	}
-	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more. Nothing is changed. "+
+	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) expired on %s: nothing that it has signed is trusted any more. "+
 		"Replace it by a new one; that works over SSH and needs no API:\n\n  kubewright apply %s",
 		ca.CommonName, a.Base, Date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.Target)
 }
@@ -122,7 +123,7 @@ func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 	for _, a := range c.Authorities {
 		if a.KeyLocation == topology.Made && CAExpired(c, a) {
 			flags = append(flags, "-"+topology.ReplaceFlag+"="+topology.Rotation{Cluster: c.Target, CA: a.Name}.String())
-			carries = carries || Carries(a)
+			carries = carries || NeededByAPI(a)
 		}
 	}
 	return flags, carries
@@ -132,8 +133,9 @@ func expiredFlags(c *topology.Cluster) (flags []string, carries bool) {
 // nothing: the rotation needs an API that answers, every node, and a plan of its
 // own, and what keeps one of these away has to be put right before.
 func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateInfo) *diag.Diagnostic {
-	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. API servers answer without it, but what serves further APIs behind them, such as metrics.k8s.io, "+
-		"does not trust what it has signed. Rotate it, while the API answers, by a plan in which nodes and versions stay as they are:\n\n  kubewright apply -%s=%s",
+	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) expired on %s. API servers answer without it, but extension API servers behind them, "+
+		"such as metrics.k8s.io, do not trust what it has signed. Rotate it while the API answers, in a plan that leaves nodes and versions as they are:\n\n"+
+		"  kubewright apply -%s=%s",
 		ca.CommonName, a.Base, Date(ca.NotAfter), topology.ReplaceFlag, topology.Rotation{Cluster: c.Target, CA: a.Name}).At(Place(c, "certificates.ca_validity")).For(c.Target)
 }
 
@@ -141,16 +143,16 @@ func warnExpiredProxy(c *topology.Cluster, a topology.CA, ca state.CertificateIn
 // that is done.
 func ExpiredFile(a topology.CA) string { return topology.ExpiredFile(a.Base) }
 
-// LeftExpired returns the identities of the CAs that an earlier apply has replaced at once, by
+// CAsReplacedHalfway returns the identities of the CAs that an earlier apply has replaced at once, by
 // base path, when that was cut short.
-func LeftExpired(c *topology.Cluster) map[string]string {
+func CAsReplacedHalfway(c *topology.Cluster) map[string]string {
 	primary := c.PrimaryNode()
 	if c.Founding || c.Fleet.Destroy || primary == nil {
 		return nil
 	}
 	out := map[string]string{}
 	for _, a := range c.Authorities {
-		ended, now := primary.CasIn(ExpiredFile(a)), primary.CasIn(a.Base+".crt")
+		ended, now := primary.CADigestsIn(ExpiredFile(a)), primary.CADigestsIn(a.Base+".crt")
 		if len(ended) > 0 && (len(now) == 0 || now[0] != ended[0]) {
 			out[a.Base] = ended[0]
 		}

@@ -206,7 +206,7 @@ func held(n *topology.Node, f listed) (HeldCertificate, bool) {
 		return h, true
 	}
 	h.CA, h.CommonName, h.Organizations, h.Issuer = info.IsCA, info.CommonName, slices.Clone(info.Organizations), info.Issuer
-	h.NotAfter, h.DaysLeft, h.Ended = info.NotAfter, LeftOf(*info, now), now.After(info.NotAfter)
+	h.NotAfter, h.DaysLeft, h.Ended = info.NotAfter, WholeDaysLeft(*info, now), now.After(info.NotAfter)
 	switch {
 	case f.by == planner.ByApply, f.by == planner.ByOperator:
 		h.Due = Due(*info, c.Certificates.RenewBefore, now)
@@ -237,6 +237,6 @@ func Due(c state.CertificateInfo, before time.Duration, now time.Time) bool {
 	return !now.IsZero() && now.Add(before).After(c.NotAfter)
 }
 
-func LeftOf(c state.CertificateInfo, now time.Time) int {
+func WholeDaysLeft(c state.CertificateInfo, now time.Time) int {
 	return int(math.Floor(c.NotAfter.Sub(now).Hours() / 24))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/resolve"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -34,7 +35,7 @@ type Supply struct {
 // its first control plane. Nodes have to be named.
 func Supplies(cfg *config.Config, label string) []Supply {
 	v := &topology.Fleet{Config: cfg}
-	Resolve(v)
+	resolve.Fleet(v)
 	var out []Supply
 	for _, c := range v.Clusters {
 		if planes := c.ControlPlanes(); c.Label == label && len(planes) > 0 {
@@ -173,10 +174,10 @@ func clusterCheck(c *topology.Cluster, s Supply) []string {
 	}
 	out = append(out, misfits(c, s, state.CertificateInfoOf(leaf))...)
 	if !chains(f.chain, ca.X509) {
-		out = append(out, fmt.Sprintf("it is not signed by the CA %q that the configuration gives", ca.CommonName))
+		out = append(out, fmt.Sprintf("it is not signed by the CA %q of the configuration", ca.CommonName))
 	}
 	if f.conf != nil && !slices.ContainsFunc(f.conf.cas, ca.X509.Equal) {
-		out = append(out, fmt.Sprintf("it does not trust the CA %q that the configuration gives", ca.CommonName))
+		out = append(out, fmt.Sprintf("it does not trust the CA %q of the configuration", ca.CommonName))
 	}
 	return append(out, outdated(c, state.CertificateInfoOf(leaf))...)
 }
@@ -213,19 +214,19 @@ func checkSupplies(c *topology.Cluster) diag.Diagnostics {
 		}
 		ending = append(ending, r.ending...)
 		if len(r.wrong) > 0 {
-			diags = append(diags, diag.Errorf("Supplied certificates do not fit", "What the folder %s has for %s (%s) is not what the node needs. Nothing is changed on any host.\n\n%s\n\n"+
-				"To do: have these files issued by whoever holds the CA's key, and put them there.",
+			diags = append(diags, diag.Errorf("Supplied certificates do not fit", "The folder %s does not hold what %s (%s) needs:\n\n%s\n\n"+
+				"To do: have these files issued by the holder of the CA's key, and put them there.",
 				config.Quote(c.Certificates.Supplied), n.Target, n.Address, strings.Join(r.wrong, "\n")).At(at).For(n.Target))
 		}
 		if len(r.servers) > 0 {
-			diags = append(diags, diag.Warningf("Kubeconfig names another server", "Supplied kubeconfigs of %s (%s) name another server than kubeadm would:\n\n%s\n\n"+
-				"They are used as they are. Where that is not meant, have them issued with the server that is missed here.",
+			diags = append(diags, diag.Warningf("Kubeconfig names another server", "Supplied kubeconfigs of %s (%s) name another server than kubeadm would:\n\n"+
+				"%s\n\nThey are used as they are. If this is not intended, have them reissued with the expected server.",
 				n.Target, n.Address, strings.Join(r.servers, "\n")).At(at).For(n.Target))
 		}
 	}
 	if len(ending) > 0 {
-		diags = append(diags, diag.Warningf("Supplied certificates end soon", "These are not renewed by kubewright, which does not have the CA's key:\n\n%s\n\n"+
-			"To do: have them issued anew, put them into %s under the same names, and run kubewright apply.",
+		diags = append(diags, diag.Warningf("Supplied certificates expire soon", "kubewright does not renew these, because it does not have the CA's key:\n\n"+
+			"%s\n\nTo do: have them reissued, put them into %s under the same names, and run kubewright apply.",
 			strings.Join(ending, "\n"), config.Quote(c.Certificates.Supplied)).At(at).For(c.Target))
 	}
 	return diags

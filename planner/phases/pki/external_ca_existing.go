@@ -68,14 +68,14 @@ func checkKept(c *topology.Cluster, s Supply, k topology.Kept) []string {
 	out := misfits(c, s, k.CertificateInfo)
 	// Behind a CA in between the host cannot tell who signed: that it runs does.
 	if k.IssuerKeyDigest != digest && (k.IssuerKeyDigest != "" || k.Issuer == ca.CommonName) {
-		out = append(out, fmt.Sprintf("it is not signed by the CA %q that the configuration gives", ca.CommonName))
+		out = append(out, fmt.Sprintf("it is not signed by the CA %q of the configuration", ca.CommonName))
 	}
 	if k.Conf != nil && !slices.Contains(k.Conf.CAKeyDigests(), digest) {
-		out = append(out, fmt.Sprintf("it does not trust the CA %q that the configuration gives", ca.CommonName))
+		out = append(out, fmt.Sprintf("it does not trust the CA %q of the configuration", ca.CommonName))
 	}
 	out = append(out, outdated(c, k.CertificateInfo)...)
 	for i := range out {
-		out[i] = "of the one on the host: " + out[i] + "; a new one is to be " + s.describe()
+		out[i] = "the one on the host: " + out[i] + "; a new one must be " + s.describe()
 	}
 	return out
 }
@@ -86,7 +86,7 @@ func misfits(c *topology.Cluster, s Supply, leaf state.CertificateInfo) []string
 	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	want := s.Certificate
 	if leaf.CommonName != want.CommonName {
-		wrong("its common name is %q, it has to be %q", leaf.CommonName, want.CommonName)
+		wrong("its common name is %q, it must be %q", leaf.CommonName, want.CommonName)
 	}
 	for _, o := range want.Organizations {
 		if !slices.Contains(leaf.Organizations, o) && !administers(leaf, o) {
@@ -94,7 +94,7 @@ func misfits(c *topology.Cluster, s Supply, leaf state.CertificateInfo) []string
 			if len(leaf.Organizations) > 0 {
 				has = "its organization is " + strings.Join(leaf.Organizations, ", ")
 			}
-			wrong("%s, and it has to have %q", has, o)
+			wrong("%s, and it must have %q", has, o)
 		}
 	}
 	named := &x509.Certificate{DNSNames: leaf.DNSNames}
@@ -103,12 +103,12 @@ func misfits(c *topology.Cluster, s Supply, leaf state.CertificateInfo) []string
 	}
 	for _, name := range slices.Concat(want.DNSNames, want.IPAddresses) {
 		if named.VerifyHostname(name) != nil {
-			wrong("it does not speak for %s", name)
+			wrong("it is not valid for %s", name)
 		}
 	}
 	for _, u := range want.ExtendedUsages() {
 		if !slices.Contains(leaf.Usages, u) {
-			wrong("it is not for %s", u)
+			wrong("it does not allow %s", u)
 		}
 	}
 	return out
@@ -118,7 +118,7 @@ func misfits(c *topology.Cluster, s Supply, leaf state.CertificateInfo) []string
 func outdated(c *topology.Cluster, leaf state.CertificateInfo) []string {
 	switch now := c.Fleet.ObservedAt; {
 	case now.After(leaf.NotAfter):
-		return []string{"it was valid until " + Date(leaf.NotAfter)}
+		return []string{"it expired on " + Date(leaf.NotAfter)}
 	case !now.IsZero() && now.Before(leaf.NotBefore):
 		return []string{"it is valid from " + Date(leaf.NotBefore)}
 	}

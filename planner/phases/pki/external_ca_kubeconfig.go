@@ -4,8 +4,9 @@ import (
 	"crypto/x509"
 	"errors"
 
-	"github.com/kubewright/kubewright/config"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/config"
 )
 
 // suppliedKubeconfig is the current context of a kubeconfig of the operator's.
@@ -49,7 +50,7 @@ type kubeconfigFile struct {
 func readKubeconfig(b []byte) (*suppliedKubeconfig, error) {
 	var file kubeconfigFile
 	if yaml.Unmarshal(b, &file) != nil || file.Kind != "Config" {
-		return nil, errors.New("it is no kubeconfig")
+		return nil, errors.New("it is not a kubeconfig")
 	}
 	out := &suppliedKubeconfig{}
 	var ca []byte
@@ -70,7 +71,7 @@ func readKubeconfig(b []byte) (*suppliedKubeconfig, error) {
 	}
 	if out.server == "" || len(ca) == 0 || len(out.certificate) == 0 || len(out.key) == 0 {
 		return nil, errors.New("its current context lacks server, certificate-authority-data, client-certificate-data or client-key-data: " +
-			"the certificates have to be inside, not named by their paths (kubectl config set-credentials --embed-certs)")
+			"the certificates must be embedded, not named by their paths (kubectl config set-credentials --embed-certs)")
 	}
 	var err error
 	if out.cas, err = config.ParseCertificates(ca); err != nil {

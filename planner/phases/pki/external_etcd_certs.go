@@ -47,7 +47,7 @@ func clientFiles(c *topology.Cluster) []clientFile {
 // and the folders around them.
 func PKIFoldersAround(n *topology.Node) []string {
 	var out []string
-	for _, p := range Paths(n) {
+	for _, p := range KeyMaterialPaths(n) {
 		out = append(out, foldersAround(p)...)
 	}
 	slices.Sort(out)
@@ -88,7 +88,7 @@ func clientItems(n *topology.Node) []state.Item {
 		if certs, err := config.ParseCertificates([]byte(f.certificate)); err == nil {
 			info := state.CertificateInfoOf(certs[0])
 			it.Kind, it.Partial = state.KindCertificate, true
-			it.Attributes = topology.Attributes("common_name", info.CommonName, "serial", info.Serial, "chain", chainOf(certs), "not_after", RFC3339(info.NotAfter))
+			it.Attributes = topology.Attributes("common_name", info.CommonName, "serial", info.Serial, "chain", topology.ChainSerials(certs), "not_after", RFC3339(info.NotAfter))
 		}
 		items = append(items, it)
 	}
@@ -111,7 +111,7 @@ func clientOperations(n *topology.Node, w topology.PhaseWork) []planner.Operatio
 		if f.certificate == "" {
 			mode = KeyMode
 		}
-		if dir := topology.Folder(path.Dir(f.path), "0755"); !slices.Contains(ops, planner.Operation(dir)) {
+		if dir := topology.EnsureFolder(path.Dir(f.path), "0755"); !slices.Contains(ops, planner.Operation(dir)) {
 			ops = append(ops, dir)
 		}
 		files = append(files, BringFile(n.Cluster, f.path, mode, f.field))
@@ -136,11 +136,11 @@ func checkClient(c *topology.Cluster) diag.Diagnostics {
 	at := Place(c, "etcd.external.cert")
 	switch {
 	case now.After(cert.NotAfter):
-		return diag.Diagnostics{diag.Errorf("Client certificate for etcd has expired", "The certificate %q was valid until %s, and etcd refuses it. "+
-			"Have it issued anew and give that.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
+		return diag.Diagnostics{diag.Errorf("Client certificate for etcd has expired", "The certificate %q expired on %s, and etcd refuses it. "+
+			"Have it reissued, and provide the new one.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
 	case now.Add(c.Certificates.RenewBefore).After(cert.NotAfter):
-		return diag.Diagnostics{diag.Warningf("Client certificate for etcd ends soon", "The certificate %q is valid until %s. "+
-			"Have it issued anew before that, give the new one, and run kubewright apply.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
+		return diag.Diagnostics{diag.Warningf("Client certificate for etcd expires soon", "The certificate %q expires on %s. Have it reissued before that, "+
+			"provide the new one, and run kubewright apply.", cert.Subject.CommonName, Date(cert.NotAfter)).At(at).For(c.Target)}
 	}
 	return nil
 }

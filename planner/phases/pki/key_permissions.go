@@ -33,16 +33,16 @@ func ObserveKeyAccess(it *state.Item, attrs state.Value, r *state.Report) state.
 	}
 	m := maps.Clone(attrs.AsMap())
 	if f := r.Files[it.Address.ID()+".key"]; f.Exists { // a key that is missing is told of as such
-		mode, owner = Access(f, mode, owner)
+		mode, owner = FileAccess(f, mode, owner)
 	}
 	m[planner.KeyMode], m[planner.KeyOwner] = mode, owner
 	return state.Map(m)
 }
 
-// Access returns who may read a file with a private key, as it compares with what is wanted.
+// FileAccess returns who may read a file with a private key, as it compares with what is wanted.
 // A mode that allows less is as good. Of a symbolic link, whose own mode says nothing,
 // the file counts that it leads to; where it leads to none nobody can read anything.
-func Access(f state.FileReport, mode, owner state.Value) (state.Value, state.Value) {
+func FileAccess(f state.FileReport, mode, owner state.Value) (state.Value, state.Value) {
 	if f.Type == "link" {
 		if f.Target == "" {
 			return mode, owner

@@ -70,7 +70,7 @@ func kubeconfigStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 	if w.Empty() {
 		return planner.Step{}
 	}
-	ops := []planner.Operation{topology.Folder("/etc/kubernetes", "0755")}
+	ops := []planner.Operation{topology.EnsureFolder("/etc/kubernetes", "0755")}
 	written, kept := false, false // of the kubelet, which runs
 	for _, k := range kubeconfigSpecs(n) {
 		for _, c := range w.Changes {
@@ -128,7 +128,7 @@ func WithOldCopy(n *topology.Node, path string, attrs state.Value) state.Value {
 	if conf == nil || conf.Client == nil || len(own) == 0 || own[0].Serial == conf.Client.Serial || !own[0].NotBefore.Before(conf.Client.NotBefore) {
 		return attrs
 	}
-	return topology.With(attrs, planner.StaleFiles, []any{path})
+	return topology.WithAttribute(attrs, planner.StaleFiles, []any{path})
 }
 
 // WriteKubeconfig issues a kubeconfig, or brings the one that was supplied.
@@ -185,7 +185,7 @@ func kubeconfigItem(n *topology.Node, phase string, k kubeadm.Kubeconfig) state.
 		"validity": n.Cluster.Certificates.Validity.String(),
 	}
 	topology.AddList(m, "organizations", k.Organizations)
-	it.Attributes, it.Classes = Trusting(n.Cluster, state.FromGo(m)), shownOfCertificates
+	it.Attributes, it.Classes = WithCASerial(n.Cluster, state.FromGo(m)), shownOfCertificates
 	it.Origin = map[string]state.Source{
 		"": provenance.Usual(n.Cluster), "server": ServerOrigin(n, k.Server), "cluster": provenance.ClusterOrigin(n.Cluster, "cluster_name"),
 		"algorithm": provenance.ClusterOrigin(n.Cluster, "certificates.algorithm"), "validity": provenance.ClusterOrigin(n.Cluster, "certificates.validity"),

@@ -13,8 +13,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-const KubeletFlags = "/var/lib/kubelet/kubeadm-flags.env"
-
 // WorkerCA returns the cluster's CA certificate on a worker; control planes have it from certs.
 func WorkerCA(n *topology.Node) []state.Item {
 	if n.IsControlPlane() {
@@ -37,7 +35,7 @@ func WorkerCA(n *topology.Node) []state.Item {
 // BringCA brings the CA's certificate to a worker.
 func BringCA(n *topology.Node) []planner.Operation {
 	dir := n.Cluster.Certificates.Dir
-	ops := []planner.Operation{topology.Folder("/etc/kubernetes", "0755"), topology.Folder(dir, "0755")}
+	ops := []planner.Operation{topology.EnsureFolder("/etc/kubernetes", "0755"), topology.EnsureFolder(dir, "0755")}
 	if ca := n.Cluster.Authority(dir + "/ca"); ca.X509 != nil {
 		return append(ops, planner.ImportSecrets{Files: []planner.SecretFile{BringFile(n.Cluster, ca.Base+".crt", "0644", ca.Block+".certificate")}})
 	}
@@ -101,7 +99,7 @@ func observeUsable(n *topology.Node, a state.Address, seen state.Value) state.Va
 	if n.MissingCredentials() == "" && ImplicitAttribute(n.Cluster.Fleet, a, UsableAttr).IsNull() {
 		return seen
 	}
-	return topology.With(seen, UsableAttr, n.MissingCredentials() == "")
+	return topology.WithAttribute(seen, UsableAttr, n.MissingCredentials() == "")
 }
 
 // KubeletChanges reports whether the node's kubelet gets another version.

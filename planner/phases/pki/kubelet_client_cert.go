@@ -18,7 +18,7 @@ func KubeletCertificateItem(n *topology.Node, phase string) state.Item {
 		Attributes: topology.Attributes(planner.RenewalDue, false), Classes: shownOfCertificates,
 	}
 	if n.MissingCredentials() != "" {
-		it.Attributes = topology.With(it.Attributes, UsableAttr, true)
+		it.Attributes = topology.WithAttribute(it.Attributes, UsableAttr, true)
 	}
 	return it
 }
@@ -30,7 +30,7 @@ func ObserveKubeletCertificate(v *topology.Fleet, it *state.Item, f state.FileRe
 	if len(f.Certificates) > 0 {
 		c := f.Certificates[0]
 		due := HasExpired(c, v.ObservedAt) || n != nil && n.Report != nil && unmanagedNode(n)
-		out = topology.Attributes(planner.RenewalDue, due, "not_after", RFC3339(c.NotAfter), DaysLeft, LeftOf(c, v.ObservedAt))
+		out = topology.Attributes(planner.RenewalDue, due, "not_after", RFC3339(c.NotAfter), DaysLeft, WholeDaysLeft(c, v.ObservedAt))
 	}
 	if n != nil {
 		out = observeUsable(n, it.Address, out)
@@ -89,9 +89,9 @@ func RevivesImpact(n *topology.Node) string {
 	switch {
 	case since != "":
 	case len(certs) > 0 && !HasExpired(certs[0], n.Cluster.Fleet.ObservedAt):
-		since = "nobody trusts its own"
+		since = "its own is not trusted"
 	default:
-		since = "its own has ended"
+		since = "its own has expired"
 	}
-	return "gives the kubelet a certificate, since " + since + ", and restarts it; pods keep running"
+	return "issues the kubelet a certificate, because " + since + ", and restarts it; pods keep running"
 }

@@ -26,7 +26,7 @@ func CompletePrimary(c *topology.Cluster) {
 	}
 	var whole []*topology.Node
 	for _, n := range c.ControlPlanes() {
-		if n.Runs() && len(Lacks(n)) == 0 {
+		if n.Runs() && len(MissingKeyFiles(n)) == 0 {
 			whole = append(whole, n)
 		}
 	}
@@ -48,13 +48,13 @@ func hasLost(c *topology.Cluster) bool {
 	if f := primary.Report.Files[topology.Manifest("kube-apiserver")]; f.Exists && !bytes.Contains(f.Content, []byte("="+c.CAFile())) {
 		return false // another folder than the one that it was made with is refused as such
 	}
-	return len(Lacks(primary)) > 0
+	return len(MissingKeyFiles(primary)) > 0
 }
 
-// Lacks returns the files that a control plane of a cluster that lives does not have,
+// MissingKeyFiles returns the files that a control plane of a cluster that lives does not have,
 // and that cannot be made of others: those of CAs of ours, and the key that signs
 // the tokens of service accounts.
-func Lacks(n *topology.Node) []string {
+func MissingKeyFiles(n *topology.Node) []string {
 	var out []string
 	for _, a := range n.Cluster.Authorities {
 		if a.KeyLocation != topology.Made {
@@ -91,21 +91,21 @@ func refuseLostCAs(c *topology.Cluster) diag.Diagnostics {
 	}
 	primary := c.PrimaryNode()
 	var diags diag.Diagnostics
-	for _, path := range Lacks(primary) {
+	for _, path := range MissingKeyFiles(primary) {
 		base, isKey := strings.CutSuffix(path, ".key")
 		if isKey && base != primary.ServiceAccountKey() {
 			continue
 		}
 		others := ""
 		if len(primary.OtherControlPlanes()) > 0 {
-			others = ", and no other control plane has all that they share"
+			others = ", and no other control plane has all shared files"
 		}
-		rests := "all that it has signed rests on it, and nobody would trust a new one"
+		rests := "all that it has signed depends on it, and a new one would not be trusted"
 		if isKey {
-			rests = "the tokens of all pods are signed with it, and nobody would believe them by a new one"
+			rests = "the tokens of all pods are signed with it, and would not be accepted with a new one"
 		}
-		diags = append(diags, diag.Errorf("File of a CA is missing", "%s (%s) has %s%s. It is made when a cluster is founded, and only replaced when that is asked for: %s. "+
-			"Nothing is changed on any host. Put it back on %s, from a backup of %s.%s",
+		diags = append(diags, diag.Errorf("PKI file is missing", "%s (%s) has %s%s. It is created when a cluster is bootstrapped, "+
+			"and replaced only on request: %s. Restore it on %s, from a backup of %s.%s",
 			primary.Target, primary.Address, HasNo(primary, path), others, rests, primary.Target, c.Certificates.Dir, whereElse(primary, path)).At(primary.Source).For(primary.Target))
 	}
 	return diags

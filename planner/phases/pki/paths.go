@@ -8,13 +8,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Paths returns the certificates and keys that a node of the configuration has.
-func Paths(n *topology.Node) []string {
-	return Files(append(Certs.NodeItems(n), WorkerCA(n)...))
+// KeyMaterialPaths returns the certificates and keys that a node of the configuration has.
+func KeyMaterialPaths(n *topology.Node) []string {
+	return KeyMaterialFiles(append(Certs.NodeItems(n), WorkerCA(n)...))
 }
 
-// Files returns the paths of certificates and keys among items, in order.
-func Files(items []state.Item) []string {
+// KeyMaterialFiles returns the paths of certificates and keys among items, in order.
+func KeyMaterialFiles(items []state.Item) []string {
 	set := map[string]bool{}
 	for i := range items {
 		it := &items[i]

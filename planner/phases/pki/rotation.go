@@ -5,23 +5,24 @@ import (
 	"github.com/kubewright/kubewright/planner/topology"
 )
 
-func Next(r *topology.KeyRotation) string { return r.Base + "-next" }
+// NextKeyBase returns the path of the new pair without .key and .pub.
+func NextKeyBase(r *topology.KeyRotation) string { return r.Base + "-next" }
 
 // lasts reports whether the rotation is not over when this plan is done: who is brought the
 // keys is brought the new pair as well.
 func lasts(r *topology.KeyRotation) bool { return r != nil && r.Begun && !r.Due }
 
-// BringKeys copies files of the control plane that has the new pair.
-func BringKeys(r *topology.KeyRotation, files ...planner.SecretFile) planner.Operation {
+// CopyKeys copies files of the control plane that has the new pair.
+func CopyKeys(r *topology.KeyRotation, files ...planner.SecretFile) planner.Operation {
 	for i := range files {
 		files[i].Mode, files[i].Owner = KeyMode, topology.Root
 	}
 	return planner.CopySecrets{From: r.Source, Files: files}
 }
 
-// BringNext brings the new pair itself.
-func BringNext(r *topology.KeyRotation) planner.Operation {
-	return BringKeys(r, planner.SecretFile{Path: Next(r) + ".key"}, planner.SecretFile{Path: Next(r) + ".pub"})
+// CopyNextKeys brings the new pair itself.
+func CopyNextKeys(r *topology.KeyRotation) planner.Operation {
+	return CopyKeys(r, planner.SecretFile{Path: NextKeyBase(r) + ".key"}, planner.SecretFile{Path: NextKeyBase(r) + ".pub"})
 }
 
 // RotationPaths returns the files of a rotation, in the order in which they go: the

@@ -23,15 +23,15 @@ func APIMeanwhile(n *topology.Node, phase string) string {
 	runs := slices.ContainsFunc(c.ControlPlanes(), func(o *topology.Node) bool { return o != n && counts(n, o, phase) })
 	switch {
 	case c.Report == nil:
-		return "; whether the API is served elsewhere is not known"
+		return "; whether the API is served elsewhere is unknown"
 	case runs && n.Serves():
-		return "; no other control plane was seen to serve the API, and without one this is refused"
+		return "; no other control plane was observed to serve the API, and without one this is refused"
 	case runs:
-		return "; no control plane was seen to serve the API"
+		return "; no control plane was observed to serve the API"
 	case len(n.OtherControlPlanes()) > 0:
-		return "; the API is down while it restarts, since no other control plane runs yet"
+		return "; the API is down while it restarts, because no other control plane runs yet"
 	}
-	return "; the API is down while it restarts, since this is the only control plane"
+	return "; the API is down while it restarts, because this is the only control plane"
 }
 
 // servingBeside returns the control planes that serve the API while a phase restarts
@@ -55,9 +55,9 @@ func servingBeside(n *topology.Node, phase string) []string {
 	return out
 }
 
-// Pair reports whether etcd has two voters when a phase restarts this control plane's:
+// HasTwoVoters reports whether etcd has two voters when a phase restarts this control plane's:
 // it needs both, so that nothing is served while one does.
-func Pair(n *topology.Node, phase string) bool {
+func HasTwoVoters(n *topology.Node, phase string) bool {
 	return len(n.Cluster.VotersAt(RestartWindow(n, phase))) == 2
 }
 
@@ -78,7 +78,7 @@ func EtcdMeanwhile(n *topology.Node, phase string) string {
 	case n.Cluster.Etcd.External != nil || len(voters) == 1 || len(voters) == 0 && len(n.OtherControlPlanes()) == 0:
 		return ""
 	case len(voters) == 0:
-		return "; whether the other members hold quorum is not known"
+		return "; whether the other members hold quorum is unknown"
 	case len(voters) == 2:
 		return "; etcd has no quorum meanwhile, and the API does not answer"
 	case len(sick) == 0:
@@ -107,15 +107,15 @@ func memberName(c *topology.Cluster, m state.EtcdMember) string {
 	return m.Name
 }
 
-// Throughout returns the sentence about members of etcd of which none comes or goes.
-func Throughout(c *topology.Cluster, steps []planner.Step) string {
+// SteadyMembership returns the sentence about members of etcd of which none comes or goes.
+func SteadyMembership(c *topology.Cluster, steps []planner.Step) string {
 	voters := c.VotersAt(topology.AnyWindow)
 	if len(voters) == 0 {
 		planes := len(c.ControlPlanes())
 		if c.Seen == nil {
-			return fmt.Sprintf("%s by the configuration; the API does not answer, so that it is not known whether they hold quorum.", Members(planes))
+			return fmt.Sprintf("%s by the configuration; the API does not answer, so that it is unknown whether they hold quorum.", Members(planes))
 		}
-		return fmt.Sprintf("%s by the configuration; etcd did not say who they are, so that it is not known whether they hold quorum.", Members(planes))
+		return fmt.Sprintf("%s by the configuration; etcd did not list them, so that it is unknown whether they hold quorum.", Members(planes))
 	}
 	need := len(voters)/2 + 1
 	var healthy, sick []string
@@ -129,13 +129,13 @@ func Throughout(c *topology.Cluster, steps []planner.Step) string {
 	text := fmt.Sprintf("%s throughout, quorum %d", Members(len(voters)), need)
 	switch {
 	case len(healthy) < need:
-		return fmt.Sprintf("%s, which is not there now: %s not healthy.", text, are(sick))
+		return fmt.Sprintf("%s, which is not held now: %s not healthy.", text, are(sick))
 	case len(sick) > 0:
-		return fmt.Sprintf("%s; %s not healthy, and what would leave fewer than %d that are is refused.", text, are(sick), need)
+		return fmt.Sprintf("%s; %s not healthy, and a step that would leave fewer than %d healthy is refused.", text, are(sick), need)
 	case len(voters) == 1:
 		return "1 member throughout."
 	case len(voters) == 2 && slices.ContainsFunc(steps, func(s planner.Step) bool { return c.Node(s.Target) != nil && planner.RestartsMember(&s) }):
-		return text + ", which is not there while one of them restarts."
+		return text + ", which is not held while one of them restarts."
 	}
 	return text + " held at every step."
 }

@@ -100,8 +100,8 @@ func configured(r topology.CertConsumer, n *topology.Node, uses []topology.CertU
 	})
 }
 
-// Files returns the files that the component holds, each once.
-func Files(r topology.CertConsumer, n *topology.Node) []string {
+// FilesRead returns the files that the component holds, each once.
+func FilesRead(r topology.CertConsumer, n *topology.Node) []string {
 	var out []string
 	for _, u := range held(r, n) {
 		if !slices.Contains(out, u.Path) {
@@ -113,7 +113,7 @@ func Files(r topology.CertConsumer, n *topology.Node) []string {
 
 // HeldFiles are files, and with trust those with CAs that it would read by itself.
 func HeldFiles(r topology.CertConsumer, n *topology.Node, trust bool) []string {
-	files := Files(r, n)
+	files := FilesRead(r, n)
 	if trust && r.Trusts != nil {
 		for _, u := range configured(r, n, r.Trusts(n)) {
 			files = pki.AppendNew(files, u.Path)
@@ -132,7 +132,7 @@ func process(r topology.CertConsumer, n *topology.Node) state.Process {
 func ReadersQuery(n *topology.Node, q *state.Query) {
 	for _, r := range ReadersOf(n, "") {
 		q.Processes = append(q.Processes, process(r, n))
-		for _, p := range Files(r, n) {
+		for _, p := range FilesRead(r, n) {
 			q.Files = append(q.Files, state.FileQuery{Path: p})
 		}
 	}
@@ -152,7 +152,7 @@ func WithStale(n *topology.Node, path string, attrs state.Value) state.Value {
 			continue
 		}
 		var stale []any
-		for _, f := range Files(r, n) {
+		for _, f := range FilesRead(r, n) {
 			if n.Report.Outdated(r.Component, f) {
 				stale = append(stale, f)
 			}
@@ -231,7 +231,7 @@ func takers(n *topology.Node, phase string, t CertReload) []topology.CertConsume
 	takers := ReadersOf(n, phase)
 	if n.Cluster.Report == nil { // nobody is connected
 		return slices.DeleteFunc(takers, func(r topology.CertConsumer) bool {
-			written := slices.ContainsFunc(Files(r, n), func(path string) bool { return t.Files[path] })
+			written := slices.ContainsFunc(FilesRead(r, n), func(path string) bool { return t.Files[path] })
 			return leavesToStages(n.Cluster, r) && !written // nobody would know it before, by what it has read
 		})
 	}

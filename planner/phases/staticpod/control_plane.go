@@ -30,7 +30,7 @@ var ControlPlane = topology.Phase{
 	},
 	NodeStep: func(n *topology.Node, w topology.PhaseWork) planner.Step {
 		if w.Create() || !w.Empty() && enters(n) {
-			return planner.Step{Operations: append([]planner.Operation{topology.Folder("/etc/kubernetes/manifests", "0700")}, host.FileOperations(w)...)}
+			return planner.Step{Operations: append([]planner.Operation{topology.EnsureFolder("/etc/kubernetes/manifests", "0700")}, host.FileOperations(w)...)}
 		}
 		return podStep(n, w, topology.ControlPlanePhase)
 	},
@@ -63,12 +63,12 @@ func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread 
 	restarted := slices.Concat(rewritten, reread)
 	if len(restarted) == 0 {
 		if len(s.Operations) > 0 {
-			s.Impact = "takes up the new certificates without a restart"
+			s.Impact = "loads the new certificates without a restart"
 		}
 		return s
 	}
 	if blind(n, phase, restarted) {
-		s.Impact = "restarts etcd here, which nobody can reach"
+		s.Impact = "restarts etcd here, which cannot be reached"
 		return s
 	}
 	s.Operations = append(s.Operations, HealthWaits(n, restarted...)...)
@@ -86,7 +86,7 @@ func Disrupts(n *topology.Node, s planner.Step, phase string, rewritten, reread 
 		s.Impact += APIMeanwhile(n, phase)
 	default:
 		s.Impact += EtcdMeanwhile(n, phase)
-		if slices.Contains(restarted, "kube-apiserver") && !Pair(n, phase) {
+		if slices.Contains(restarted, "kube-apiserver") && !HasTwoVoters(n, phase) {
 			s.Impact += APIMeanwhile(n, phase)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/quorum"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -43,7 +44,7 @@ func calledDepartures(c *topology.Cluster) []topology.Departure {
 	former := pki.FormerHosts(c)
 	return slices.DeleteFunc(leavers, func(l topology.Departure) bool {
 		called := slices.ContainsFunc(former, l.IsHost)
-		return !called || l.HostGone || planner.Dead(c.Seen.Members, l.PeerURL())
+		return !called || l.HostGone || quorum.IsDown(c.Seen.Members, l.PeerURL())
 	})
 }
 
@@ -52,11 +53,11 @@ func calledDepartures(c *topology.Cluster) []topology.Departure {
 // and a move when the last one is done.
 func RefuseMove(c *topology.Cluster) *diag.Diagnostic {
 	names := strings.Join(pki.FormerHosts(c), ", ")
-	first := fmt.Sprintf("the move first, with kubernetes_version = %q; or the upgrade first, with control_plane_endpoint as it was", c.Up.Newest)
+	first := fmt.Sprintf("the move first, with kubernetes_version = %q; or the upgrade first, with the previous control_plane_endpoint", c.Up.Newest)
 	if c.Up.Begun {
-		first = "the upgrade first, which has begun, with control_plane_endpoint as it was"
+		first = "the upgrade first, which has begun, with the previous control_plane_endpoint"
 	}
-	return diag.Errorf("Endpoint moves alone", "Cluster %q: API servers are called by %s still, and are to be by %s, while the version changes in the same plan (%s). Nothing is changed on any host. "+
+	return diag.Errorf("Endpoint migration cannot be combined with an upgrade", "Cluster %q: the endpoint of the API servers moves from %s to %s, and the version changes in the same plan (%s). "+
 		"Do one after the other: %s.", c.Label, names, sharedAddress(c), VersionNote(c), first).At(pki.Place(c, "control_plane_endpoint")).For(c.Target)
 }
 
@@ -67,16 +68,16 @@ func AbsentNames(v *topology.Fleet) diag.Diagnostics {
 		absent := pki.AbsentCallers(c)
 		for _, host := range slices.Sorted(maps.Keys(absent)) {
 			slices.Sort(absent[host])
-			diags.Append(diag.Warningf("Old endpoint stays known", "%s could not be looked at, and by the state still calls API servers by the name %s. Their certificates keep that name, and it has to lead to them, "+
-				"until the first plan that reaches the node turns it to %s.", strings.Join(absent[host], ", "), host, sharedAddress(c)).At(pki.Place(c, "control_plane_endpoint")).For(c.Target))
+			diags.Append(diag.Warningf("Old endpoint is still in use", "%s could not be observed, and according to the state still calls API servers by the name %s. "+
+				"Their certificates keep that name, and it has to lead to them, until the first plan that reaches the node moves it to %s.", strings.Join(absent[host], ", "), host, sharedAddress(c)).At(pki.Place(c, "control_plane_endpoint")).For(c.Target))
 		}
 	}
 	return diags
 }
 
-// Reached waits until this host reaches an API server by the new endpoint, and
+// WaitForNewEndpoint waits until this host reaches an API server by the new endpoint, and
 // that one shows a certificate for it.
-func Reached(n *topology.Node) []planner.Operation {
+func WaitForNewEndpoint(n *topology.Node) []planner.Operation {
 	if len(pki.FormerHosts(n.Cluster)) == 0 {
 		return nil
 	}
@@ -144,7 +145,7 @@ func restartProxies(b *topology.Builder, c *topology.Cluster) state.Address {
 	b.Draft.Steps = append(b.Draft.Steps, planner.Step{
 		ID: id, Phase: topology.AddonPhase, Target: c.Target, Action: planner.Update, Via: c.Primary,
 		Impact: RestartsProxies,
-		Operations: append(Reached(c.PrimaryNode()), planner.RestartPods{
+		Operations: append(WaitForNewEndpoint(c.PrimaryNode()), planner.RestartPods{
 			Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: pki.SharedURL(c), Timeout: ProxyRestart,
 		}),
 	})
@@ -153,7 +154,7 @@ func restartProxies(b *topology.Builder, c *topology.Cluster) state.Address {
 }
 
 // RestartsProxies is what a restart of kube-proxy means to users of the cluster.
-const RestartsProxies = "restarts kube-proxy, one node after another; connections that are set up stay"
+const RestartsProxies = "restarts kube-proxy, one node after another; established connections are kept"
 
 // ProxyRestart bounds the restart of kube-proxy on all nodes.
 const ProxyRestart = 10 * time.Minute
@@ -172,7 +173,7 @@ func dropName(b *topology.Builder, n *topology.Node, needs []state.Address) {
 		op.Renew = true
 		b.Draft.Steps = append(b.Draft.Steps, planner.Step{
 			ID: id, Phase: topology.CertsPhase, Target: n.Target, Action: planner.Update,
-			Impact:     "takes the old endpoint out of the API server's certificate, when nobody calls it any more",
+			Impact:     "removes the old endpoint from the API server's certificate, when no client calls it any more",
 			Operations: append(turnSuperAdmin(n), op),
 		})
 		b.Draft.Edges[id] = needs

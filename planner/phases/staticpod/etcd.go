@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/host"
 	"github.com/kubewright/kubewright/planner/provenance"
 	"github.com/kubewright/kubewright/planner/sensitive"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
@@ -59,7 +60,7 @@ func etcdStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 		return podStep(n, w, topology.EtcdPhase)
 	}
 	if n.IsFounder() {
-		return planner.Step{Operations: append([]planner.Operation{topology.Folder("/etc/kubernetes/manifests", "0700"), topology.Folder(c.Etcd.DataDir, "0700")}, host.FileOperations(w)...)}
+		return planner.Step{Operations: append([]planner.Operation{topology.EnsureFolder("/etc/kubernetes/manifests", "0700"), topology.EnsureFolder(c.Etcd.DataDir, "0700")}, host.FileOperations(w)...)}
 	}
 	return planner.Step{
 		Via: c.Primary, Limits: memberLimits(c), Gates: []string{planner.QuorumGate},
@@ -73,7 +74,7 @@ func etcdStep(n *topology.Node, w topology.PhaseWork) planner.Step {
 func NotAMember(n *topology.Node) bool {
 	c := n.Cluster
 	return c.Etcd.External == nil && !n.IsFounder() && n.Report != nil && MembersKnown(c) &&
-		!n.Report.Files[n.EtcdData()].Exists && Counted(n) == ""
+		!n.Report.Files[n.EtcdData()].Exists && MemberName(n) == ""
 }
 
 // OrphanedMember reports whether the host has the pod of a member that etcd does not count any more,
@@ -94,7 +95,7 @@ func enters(n *topology.Node) bool {
 func JoinEtcd(n *topology.Node, pod planner.Content) planner.Operations {
 	c := n.Cluster
 	return planner.Operations{
-		topology.Folder("/etc/kubernetes/manifests", "0700"), topology.Folder(c.Etcd.DataDir, "0700"),
+		topology.EnsureFolder("/etc/kubernetes/manifests", "0700"), topology.EnsureFolder(c.Etcd.DataDir, "0700"),
 		planner.AddEtcdMember{Name: n.NodeName, PeerURL: n.PeerURL()},
 		planner.RenderEtcdManifest{Path: topology.Manifest("etcd"), Manifest: pod, Mode: "0600", Owner: topology.Root},
 		planner.Wait{For: planner.WaitEtcdStarted, Name: n.NodeName, Timeout: c.Timeouts.EtcdAPICall},
@@ -133,10 +134,10 @@ func memberLimits(c *topology.Cluster) []string {
 	return []string{c.Limit("etcd-membership"), c.Limit("control-plane-disruption")}
 }
 
-// Counted returns the name by which etcd counts the node as a member that has run and,
+// MemberName returns the name by which etcd counts the node as a member that has run and,
 // where etcd does not say who its members are, by which the state has it as one;
 // empty when it is none.
-func Counted(n *topology.Node) string {
+func MemberName(n *topology.Node) string {
 	c := n.Cluster
 	if !MembersKnown(c) {
 		if c.Fleet.RecordedItems.Find(topology.ItemAddress(n.Target, topology.EtcdPhase, "member", n.PeerURL())) == nil {
@@ -165,6 +166,6 @@ func Members(n int) string {
 const PairStops = "Etcd would lose quorum"
 
 // OfMinor returns a release by its minor alone, which is what etcd compares.
-func OfMinor(r planner.Release) planner.Release {
-	return planner.Release{Major: r.Major, Minor: r.Minor}
+func OfMinor(r skew.Release) skew.Release {
+	return skew.Release{Major: r.Major, Minor: r.Minor}
 }

@@ -70,9 +70,9 @@ func remembersFolder(n *topology.Node, dir string) bool {
 	return it != nil && !it.Attributes.Get("args").IsNull() && DataOnHost(it.Attributes, n.Cluster.Etcd.DataDir) == dir
 }
 
-// GoesBack reports whether a member's data is in the folder of the host that it is to have
+// ReturnsToFormerData reports whether a member's data is in the folder of the host that it is to have
 // again, while the member that has another one is not well.
-func GoesBack(n *topology.Node, wants string) bool {
+func ReturnsToFormerData(n *topology.Node, wants string) bool {
 	if wants != n.Cluster.Etcd.DataDir || !n.Report.Files[n.EtcdData()].Exists {
 		return false
 	}
@@ -127,7 +127,7 @@ func PatchedEtcdTags(c *topology.Cluster) []WantedEtcdTag {
 	for _, n := range c.ControlPlanes() {
 		if tag, at, ok := patchedEtcdTag(n); ok && !seen[tag] {
 			seen[tag] = true
-			out = append(out, WantedEtcdTag{tag, "a patch gives it the image tag", at})
+			out = append(out, WantedEtcdTag{tag, "a patch sets the image tag", at})
 		}
 	}
 	return out

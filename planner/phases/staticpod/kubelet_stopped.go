@@ -24,15 +24,16 @@ func StoppedKubelets(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 		var hosts []string
 		for _, n := range c.ControlPlanes() {
 			if kubeletStopped(n) && slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Target == n.Target && needsKubelet(c, &s) }) {
-				hosts = append(hosts, fmt.Sprintf("%s (%s), whose kubelet does not run (%s)", n.Target, n.Address, cmp.Or(n.Report.Units[topology.KubeletUnit].Active, "unknown")))
+				hosts = append(hosts, fmt.Sprintf("%s (%s), whose kubelet is not running (%s)", n.Target, n.Address, cmp.Or(n.Report.Units[topology.KubeletUnit].Active, "unknown")))
 			}
 		}
 		if len(hosts) == 0 {
 			continue
 		}
-		diags = append(diags, diag.Errorf("Kubelet does not run", "Static pods of cluster %q would be stopped and started on %s: nobody would do so there, and the apply would stop in the middle. "+
-			"Nothing is changed on any host. Start the kubelet there as it is, and plan again:\n\n  systemctl enable --now kubelet\n\n"+
-			"As long as nothing of the change is done, kubewright apply with what was configured and installed before starts it as well. If it does not stay up, journalctl -u kubelet shows there what is wrong.",
+		diags = append(diags, diag.Errorf("Kubelet is not running", "Static pods of cluster %q would be stopped and started on %s: "+
+			"without a kubelet this does not happen, and the apply would stop in the middle. Start the existing kubelet there, and plan again:\n\n"+
+			"  systemctl enable --now kubelet\n\nAs long as no part of the change is done, kubewright apply with the previous configuration and software starts "+
+			"it as well. If it does not stay up, journalctl -u kubelet shows the cause there.",
 			c.Label, strings.Join(hosts, ", ")).At(c.Source).For(c.Target))
 	}
 	return diags

@@ -39,7 +39,7 @@ func stoppedStep(n *topology.Node, w topology.PhaseWork, phase string, pods []*s
 	if phase == topology.EtcdPhase {
 		s.Impact += EtcdMeanwhile(n, phase)
 	}
-	if phase != topology.EtcdPhase || !Pair(n, phase) {
+	if phase != topology.EtcdPhase || !HasTwoVoters(n, phase) {
 		s.Impact += APIMeanwhile(n, phase)
 	}
 	return s

@@ -12,7 +12,7 @@ import (
 
 // RestartGates returns the conditions of a step that restarts etcd or an API server.
 func RestartGates(n *topology.Node, phase string) []string {
-	if Pair(n, phase) && n.Cluster.Upgrade.AllowDowntime {
+	if HasTwoVoters(n, phase) && n.Cluster.Upgrade.AllowDowntime {
 		return []string{planner.APIGate, planner.DowntimeGate}
 	}
 	return []string{planner.APIGate, planner.QuorumGate}
@@ -36,7 +36,7 @@ func toBeThree(c *topology.Cluster) string {
 // StopsPair reports whether a step restarts one of two members of etcd, and that nobody has
 // accepted what that means.
 func StopsPair(n *topology.Node, s *planner.Step) bool {
-	return Pair(n, s.Phase) && slices.Contains(s.Gates, planner.QuorumGate) && planner.RestartsMember(s)
+	return HasTwoVoters(n, s.Phase) && slices.Contains(s.Gates, planner.QuorumGate) && planner.RestartsMember(s)
 }
 
 // CheckPairs refuses plans that restart one of two members of etcd, unless
@@ -56,9 +56,9 @@ func CheckPairs(v *topology.Fleet, p *planner.Plan) diag.Diagnostics {
 			continue
 		}
 		diags = append(diags, diag.Errorf(PairStops,
-			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. These steps restart one:\n\n  %s\n\n"+
-				"Nothing is changed on any host. %s that the API does not answer for some seconds each time, "+
-				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), toBeThree(c)).At(pki.Place(c, "upgrade")).For(c.Target))
+			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. "+
+				"These steps restart one:\n\n  %s\n\n%s that the API does not answer for some seconds each time, while pods keep running:\n\n"+
+				"  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), toBeThree(c)).At(pki.Place(c, "upgrade")).For(c.Target))
 	}
 	return diags
 }

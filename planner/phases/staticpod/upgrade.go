@@ -5,31 +5,31 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/host"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/kubewright/kubewright/state"
 )
 
-// Planned returns the version that a component's manifest on the host asks for; false
+// ManifestVersion returns the version that a component's manifest on the host asks for; false
 // when there is none, or its image has another tag than a version's.
-func Planned(n *topology.Node, component string) (planner.Release, bool) {
+func ManifestVersion(n *topology.Node, component string) (skew.Release, bool) {
 	if n.Report == nil || !n.IsControlPlane() || !n.Report.Files[topology.Manifest(component)].Exists {
-		return planner.Release{}, false
+		return skew.Release{}, false
 	}
 	pod, err := n.Cluster.Fleet.Cache.Tree(state.KindStaticPod, n.Report.Files[topology.Manifest(component)].Content)
 	if err != nil {
-		return planner.Release{}, false
+		return skew.Release{}, false
 	}
 	return ReleaseOf(pod.Get("image").AsString())
 }
 
 // ReleaseOf returns the version that an image's tag names; false when it is none.
-func ReleaseOf(image string) (planner.Release, bool) {
+func ReleaseOf(image string) (skew.Release, bool) {
 	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexByte(image, ':')+1:]
-	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
+	return skew.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
 }
 
 // ComingKubelet returns the version of the kubelet that the host has, or gets from
@@ -52,7 +52,7 @@ func ComingKubelet(n *topology.Node) string {
 // AwaitsReady reports whether the node's version is to change and its Node was seen
 // to be not Ready, which is not for its upgrade to mend.
 func AwaitsReady(n *topology.Node) bool {
-	return n.Upgrades() && n.Cluster.Up.Raises && n.IsControlPlane() && n.Cluster.Report != nil && !n.Cluster.Report.Nodes[n.NodeName].Ready && !Ahead(n) && !apiUnavailable(n)
+	return n.Upgrades() && n.Cluster.Up.Raises && n.IsControlPlane() && n.Cluster.Report != nil && !n.Cluster.Report.Nodes[n.NodeName].Ready && !KubeletAheadOfAPI(n) && !apiUnavailable(n)
 }
 
 // apiUnavailable reports whether the API server beside a kubelet, or the etcd behind that, is stopped,
@@ -67,12 +67,12 @@ func apiUnavailable(n *topology.Node) bool {
 	})
 }
 
-// Ahead reports whether the kubelet which is installed is newer than the API server beside
+// KubeletAheadOfAPI reports whether the kubelet which is installed is newer than the API server beside
 // it, was started, and is not heard of, as when the host has booted: some cannot work
 // with an older API server. The upgrade of the control plane is what brings it back.
-func Ahead(n *topology.Node) bool {
-	kubelet, installed := planner.ParseRelease(n.Facts().KubeletVersion)
-	api, known := Planned(n, "kube-apiserver")
+func KubeletAheadOfAPI(n *topology.Node) bool {
+	kubelet, installed := skew.ParseRelease(n.Facts().KubeletVersion)
+	api, known := ManifestVersion(n, "kube-apiserver")
 	return installed && known && OfMinor(kubelet).Compare(OfMinor(api)) > 0 &&
 		n.Report.Units[topology.KubeletUnit].Active == "active" && n.Cluster.Report.Nodes[n.NodeName].Silent
 }
@@ -148,17 +148,17 @@ func beforeDisruption(n *topology.Node) []state.Address {
 	if !n.Upgrades() {
 		return nil
 	}
-	needs := slices.Concat(BeforeRisk(n.Cluster), afterWaypoints(n.Cluster), ImagesOf(n.Cluster, n.Target))
-	if before := Before(n.Cluster.InTurn(), n, 1); before != nil {
+	needs := slices.Concat(StepsBeforeUpgrade(n.Cluster), afterWaypoints(n.Cluster), ImagesOf(n.Cluster, n.Target))
+	if before := NodeBefore(n.Cluster.InTurn(), n, 1); before != nil {
 		needs = append(needs, topology.StepAddress(before.Target, topology.WaitControlPlanePhase))
 	}
 	return needs
 }
 
-// BeforeRisk returns the steps that come before the first touch of etcd or of a
+// StepsBeforeUpgrade returns the steps that come before the first touch of etcd or of a
 // control plane in an upgrade: control planes that leave are gone by then. Where only
 // kubelets take another version the order is that of any change: (*node).moment.
-func BeforeRisk(c *topology.Cluster) []state.Address {
+func StepsBeforeUpgrade(c *topology.Cluster) []state.Address {
 	if !c.Up.Raises {
 		return nil
 	}
@@ -171,42 +171,19 @@ func BeforeRisk(c *topology.Cluster) []state.Address {
 	return needs
 }
 
-// Before returns the node so many places before another one, or nil.
-func Before(nodes []*topology.Node, n *topology.Node, places int) *topology.Node {
+// NodeBefore returns the node so many places before another one, or nil.
+func NodeBefore(nodes []*topology.Node, n *topology.Node, places int) *topology.Node {
 	if i := slices.Index(nodes, n); i >= places {
 		return nodes[i-places]
 	}
 	return nil
 }
 
-func Cluster(w *topology.Waypoint) *topology.Cluster { return w.View.Clusters[w.Place] }
-
-func Step(w *topology.Waypoint, t state.Target, phase string) state.Address {
-	id := topology.StepAddress(t, phase)
-	id.Waypoint = w.Version
-	return id
-}
-
-// Done returns the steps after which a control plane has the waypoint's version, and one that failed
-// before is proved to run.
-func Done(w *topology.Waypoint, n *topology.Node) []state.Address {
-	return []state.Address{Step(w, n.Target, topology.EtcdPhase), Step(w, n.Target, topology.ControlPlanePhase), Step(w, n.Target, topology.WaitControlPlanePhase)}
-}
-
-// DoneAll returns the steps after which all control planes have it.
-func DoneAll(w *topology.Waypoint) []state.Address {
-	var out []state.Address
-	for _, n := range Cluster(w).ControlPlanes() {
-		out = append(out, Done(w, n)...)
-	}
-	return out
-}
-
 // ImagesOf returns the steps that bring images to one host.
 func ImagesOf(c *topology.Cluster, t state.Target) []state.Address {
 	out := []state.Address{topology.StepAddress(t, topology.ImagesPhase)}
 	for _, w := range c.Up.Way {
-		out = append(out, Step(w, t, topology.ImagesPhase))
+		out = append(out, w.Step(t, topology.ImagesPhase))
 	}
 	return out
 }
@@ -216,5 +193,5 @@ func afterWaypoints(c *topology.Cluster) []state.Address {
 	if len(c.Up.Way) == 0 {
 		return nil
 	}
-	return DoneAll(c.Up.Way[len(c.Up.Way)-1])
+	return c.Up.Way[len(c.Up.Way)-1].AllProved()
 }

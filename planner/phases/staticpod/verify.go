@@ -55,13 +55,13 @@ func writes(w topology.PhaseWork, it *state.Item) bool {
 
 // proofImpact says what a proof is of, and what waits for it.
 func proofImpact(n *topology.Node, components []string) string {
-	verb, its := " runs", " as its file says"
+	verb, its := " runs", " as in its manifest"
 	if len(components) > 1 {
-		verb, its = " run", " as their files say"
+		verb, its = " run", " as in their manifests"
 	}
 	impact := "waits until " + strings.Join(components, ", ") + verb + " here" + its
 	if n.Cluster.Report != nil && len(n.OtherControlPlanes()) > 0 {
-		impact += ", before another control plane is touched"
+		impact += ", before another control plane is changed"
 	}
 	return impact
 }
@@ -182,8 +182,8 @@ func touchesControlPlanes(c *topology.Cluster, changes []planner.Change) bool {
 	})
 }
 
-// Failures returns the components that are known to fail, by control plane.
-func Failures(c *topology.Cluster) map[state.Target][]string {
+// FailingComponents returns the components that are known to fail, by control plane.
+func FailingComponents(c *topology.Cluster) map[state.Target][]string {
 	out := map[state.Target][]string{}
 	for _, n := range c.Running() {
 		for _, component := range n.StaticPods() {
@@ -208,8 +208,8 @@ func livesOnAPI(n *topology.Node, component string) bool {
 	return r == nil || !runsAnother(n, component, r.StaticPods[component+"-"+n.NodeName])
 }
 
-// Failing returns the control planes that fail, in their order.
-func Failing(c *topology.Cluster) []*topology.Node {
+// FailingControlPlanes returns the control planes that fail, in their order.
+func FailingControlPlanes(c *topology.Cluster) []*topology.Node {
 	return slices.DeleteFunc(c.InTurn(), func(n *topology.Node) bool { return !n.Fails() })
 }
 

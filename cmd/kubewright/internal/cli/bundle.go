@@ -7,14 +7,17 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/kubeadm"
 	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/skew"
 	"github.com/kubewright/kubewright/providers/bundle"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
@@ -22,7 +25,7 @@ import (
 
 // bundleOptions are the flags of bundle.
 type bundleOptions struct {
-	planOptions
+	session.Options
 	version, dir  string
 	arches, extra []string
 	releases      bundle.Releases
@@ -30,7 +33,7 @@ type bundleOptions struct {
 	registry      string
 }
 
-func (a *app) bundleCommand() *cobra.Command {
+func bundleCommand(a *workspace.Workspace) *cobra.Command {
 	o := bundleOptions{releases: bundle.DefaultReleases(), sources: bundle.DefaultSources()}
 	cmd := &cobra.Command{
 		Use: "bundle" + clusterArg, Short: "Make the folder of artifacts for hosts that reach nothing", Args: takes(0, 1),
@@ -41,10 +44,10 @@ func (a *app) bundleCommand() *cobra.Command {
 			"kubewright runs. No host is contacted.",
 		Example: "  kubewright bundle\n  kubewright bundle prod -arch=amd64,arm64\n" +
 			"  kubewright bundle -kubernetes-version=1.36.3 -dir=artifacts -from-images=mirror.example.com/k8s",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.bundle(cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return makeBundle(a, cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
-	o.variableFlags(f)
+	variableFlags(&o.Options, f)
 	f.StringVar(&o.version, "kubernetes-version", "", "bundle for this `version` and a cluster of defaults, without a configuration")
 	f.StringVar(&o.dir, "dir", "", "the `folder` to make or complete (default install.artifacts of the cluster, or artifacts)")
 	f.StringSliceVar(&o.arches, "arch", []string{"amd64"}, "`architectures` of the hosts: amd64, arm64, ppc64le, s390x")
@@ -98,20 +101,20 @@ func misnamed(flag, value, what string) error {
 	return fmt.Errorf("-%s=%s is no %s", flag, value, what)
 }
 
-func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error {
+func makeBundle(a *workspace.Workspace, ctx context.Context, o bundleOptions, args []string) error {
 	if err := o.check(); err != nil {
-		return &usageError{"kubewright bundle", err}
+		return console.Misuse("kubewright bundle", err)
 	}
-	c, err := a.bundled(ctx, o, args)
+	c, err := bundled(a, ctx, o, args)
 	if err != nil {
 		return err
 	}
-	dir, called := a.artifactsFolder(c), c.Install.Artifacts
+	dir, called := a.ArtifactsFolder(c), c.Install.Artifacts
 	if o.dir != "" {
-		dir, called = a.named(o.dir), o.dir
+		dir, called = a.Named(o.dir), o.dir
 	}
 	w := bundle.Wish{Kubernetes: c.KubernetesVersion, Releases: o.releases, Architectures: o.arches, Images: imagesOf(c, o)}
-	progress := view.NewBundle(a.Stdout)
+	progress := listing.NewBundle(a.Stdout)
 	if c.Install.Packages != nil {
 		w.Kubernetes, w.Releases = "", bundle.Releases{}
 		progress.Note("Hosts install the programs from packages (install.packages): the folder gets images alone.")
@@ -121,13 +124,13 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &diagError{diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s What is there already is right, and the same command goes on.", sentence(err.Error()))}}
+		return console.Failure(diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s What is there already is right, and the same command goes on.", console.Sentence(err.Error()))})
 	}
 	catalog, diags := artifacts.Read(dir, called, state.Source{}, &artifacts.Memory{})
 	if w.Kubernetes != "" && !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {
 		diags.Append(diag.Errorf("Artifacts of another version", "Asked for Kubernetes %s, and got: %s. Look at what -from-kubernetes has.", w.Kubernetes, strings.Join(catalog.OtherVersions(w.Kubernetes), ", ")))
 	}
-	if err := a.failed(diags); err != nil {
+	if err := a.Report(diags); err != nil {
 		return err
 	}
 	return progress.Complete(called)
@@ -135,24 +138,24 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 
 // bundled returns the cluster that the folder is for: of the configuration, or one of
 // defaults.
-func (a *app) bundled(ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
+func bundled(a *workspace.Workspace, ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
 	if o.version != "" {
 		c := config.NewCluster("bundle", strings.TrimPrefix(o.version, "v"))
 		c.Install.Artifacts = "artifacts"
-		if r, ok := planner.ParseRelease(c.KubernetesVersion); !ok || kubeadm.KnownReleases()[r.Minor] == "" {
+		if r, ok := skew.ParseRelease(c.KubernetesVersion); !ok || kubeadm.KnownReleases()[r.Minor] == "" {
 			return nil, fmt.Errorf("this kubewright does not make Kubernetes %s; write a version such as 1.36.3", c.KubernetesVersion)
 		}
 		return c, nil
 	}
-	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o.planOptions), Env: a.Environ, ToolVersion: Version, Ask: a.asker(ctx, o.planOptions)})
+	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o.Options), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(a, ctx, o.Options)})
 	if err := ctx.Err(); err != nil {
 		return nil, err // asked for a variable, and interrupted
 	}
 	if !diags.HasErrors() {
 		diags = append(diags, pipeline.Check(cfg)...)
 	}
-	a.sources = a.sourceText
-	if err := a.failed(diags); err != nil {
+	a.Sources = a.SourceText
+	if err := a.Report(diags); err != nil {
 		return nil, err
 	}
 	c, err := chosen(cfg, args)

@@ -6,15 +6,18 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
-func (a *app) certificatesCommand() *cobra.Command {
-	var o planOptions
+func certificatesCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "certificates", Short: "Show when the certificates and kubeconfigs on all hosts end", Args: takes(0, 0),
@@ -23,54 +26,46 @@ func (a *app) certificatesCommand() *cobra.Command {
 			"Nothing is changed. Those that are due are renewed by the next apply.",
 		Example: "  kubewright certificates\n  kubewright certificates -json | jq -r '.certificates[] | select(.due) | .path'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.quietStdout = true
-			return a.certificates(cmd.Context(), o, asJSON)
+			a.QuietStdout = true
+			return certificates(a, cmd.Context(), o, asJSON)
 		},
 	}
-	o.variableFlags(cmd.Flags())
+	variableFlags(&o, cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (a *app) certificates(ctx context.Context, o planOptions, asJSON bool) error {
-	s, err := a.open(ctx, o, "")
+func certificates(a *workspace.Workspace, ctx context.Context, o session.Options, asJSON bool) error {
+	s, err := session.Open(a, ctx, o, "")
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	s.fleet.ask(record.CertificateQueries(s.config, s.recorded))
-	v := s.look(ctx)
+	defer s.Close()
+	s.Hosts.Restrict(record.CertificateQueries(s.Config, s.Recorded))
+	v := s.Observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v.ObservedAt = s.fleet.world.clock().Now()
+	v.ObservedAt = s.Hosts.World.Clock().Now()
 	list := record.Certificates(v)
 	if asJSON {
-		err = view.CertificatesJSON(a.Stdout, list)
+		err = listing.CertificatesJSON(a.Stdout, list)
 	} else {
-		err = view.Certificates(a.Stdout, list, a.options())
+		err = listing.Certificates(a.Stdout, list, a.Options())
 	}
 	if err != nil || len(v.Unobserved) == 0 {
 		return err
 	}
-	return &diagError{notLookedAt(v.Unobserved)}
-}
-
-// ask restricts a fleet to hosts with a query, and to these queries.
-func (f *fleet) ask(queries map[state.Target]state.Query) {
-	f.only(func(m *member) bool { _, ok := queries[m.target]; return ok })
-	for _, m := range f.members {
-		m.query = queries[m.target]
-	}
+	return console.Failure(notLookedAt(v.Unobserved))
 }
 
 // notLookedAt says of each host why it could not be looked at.
-func notLookedAt(hosts map[state.Target]state.Unobserved) diag.Diagnostics {
+func notLookedAt(unobserved map[state.Target]state.Unobserved) diag.Diagnostics {
 	var diags diag.Diagnostics
-	targets := slices.SortedFunc(maps.Keys(hosts), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
+	targets := slices.SortedFunc(maps.Keys(unobserved), func(a, b state.Target) int { return cmp.Compare(a.String(), b.String()) })
 	for _, t := range targets {
-		u := hosts[t]
-		d := diag.Errorf("Host could not be looked at", "%s: %s.", t, u.Reason).For(t)
+		u := unobserved[t]
+		d := diag.Errorf("Host could not be observed", "%s: %s.", t, u.Reason).For(t)
 		if u.Remedy != "" {
 			d.Detail += "\n\nTo do: " + u.Remedy + "."
 		}

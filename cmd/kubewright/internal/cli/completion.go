@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/spf13/cobra"
 )
 
@@ -21,7 +23,7 @@ var shells = []struct {
 	{"powershell", func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
 }
 
-func (a *app) completionCommand() *cobra.Command {
+func completionCommand(a *workspace.Workspace) *cobra.Command {
 	var names []string
 	for _, s := range shells {
 		names = append(names, s.name)
@@ -44,7 +46,7 @@ func (a *app) completionCommand() *cobra.Command {
 					return s.script(cmd.Root(), a.Stdout)
 				}
 			}
-			return &usageError{cmd.CommandPath(), fmt.Errorf("there is no completion for %q.%s It is there for %s", args[0], didYouMean("", args[0], names), listed(names))}
+			return console.Misuse(cmd.CommandPath(), fmt.Errorf("there is no completion for %q.%s It is there for %s", args[0], console.DidYouMean("", args[0], names), console.ListOf(names)))
 		},
 	}
 }

@@ -7,15 +7,17 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
-func (a *app) consoleCommand() *cobra.Command {
-	var o planOptions
+func consoleCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	cmd := &cobra.Command{
 		Use: "console", Short: "Try expressions with the values of the configuration", Args: takes(0, 0),
 		Long: "console reads expressions, one per line, and prints their values: with the variables, locals, clusters\n" +
@@ -27,35 +29,35 @@ func (a *app) consoleCommand() *cobra.Command {
 		Example: "  kubewright console\n" +
 			"  echo 'cidrsubnet(cluster.prod.network.pod_subnet, 8, 1)' | kubewright console\n" +
 			"  echo '{ for k, n in node.worker : k => n.address }' | kubewright console -var-file=prod.kwvars",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.console(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return evaluate(a, cmd.Context(), o) },
 	}
-	o.variableFlags(cmd.Flags())
+	variableFlags(&o, cmd.Flags())
 	return cmd
 }
 
-// console answers expressions until stdin ends.
-func (a *app) console(ctx context.Context, o planOptions) error {
-	a.quietStdout = true
-	a.sources = a.sourceText
-	recorded, err := a.recordedNames(ctx)
+// evaluate answers expressions until stdin ends.
+func evaluate(a *workspace.Workspace, ctx context.Context, o session.Options) error {
+	a.QuietStdout = true
+	a.Sources = a.SourceText
+	recorded, err := recordedNames(a, ctx)
 	if err != nil {
 		return err
 	}
 	c, diags := hclconfig.NewConsole(hclconfig.Options{
-		Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version, Ask: a.asker(ctx, o),
+		Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(a, ctx, o),
 	}, recorded)
 	if err := ctx.Err(); err != nil {
 		return err // asked for a variable, and interrupted
 	}
-	if err := a.failed(diags); err != nil {
+	if err := a.Report(diags); err != nil {
 		return err
 	}
 	defer c.Close()
-	a.sources = c.Source
-	a.hide(c.Secrets())
+	a.Sources = c.Source
+	a.Redact(c.Secrets())
 	wrong := false
 	for {
-		text, err := a.expression(ctx)
+		text, err := expression(a, ctx)
 		switch {
 		case errors.Is(err, io.EOF):
 			if a.Interactive {
@@ -70,12 +72,12 @@ func (a *app) console(ctx context.Context, o planOptions) error {
 			return endOfConsole(wrong && !a.Interactive)
 		}
 		v, diags := c.Eval(text)
-		a.print(diags)
+		a.Print(diags)
 		if diags.HasErrors() {
 			wrong = true
 			continue
 		}
-		if err := view.Expression(a.Stdout, v, a.options()); err != nil {
+		if err := stateview.Expression(a.Stdout, v, a.Options()); err != nil {
 			return err
 		}
 	}
@@ -83,20 +85,20 @@ func (a *app) console(ctx context.Context, o planOptions) error {
 
 func endOfConsole(wrong bool) error {
 	if wrong {
-		return exit(exitError)
+		return console.Exit(console.ExitError)
 	}
 	return nil
 }
 
 // expression reads lines until they are one. What is not complete at the end of
 // stdin is returned as it is.
-func (a *app) expression(ctx context.Context) (string, error) {
+func expression(a *workspace.Workspace, ctx context.Context) (string, error) {
 	text := ""
 	for {
 		if a.Interactive {
 			fmt.Fprint(a.Stdout, map[bool]string{true: "> ", false: ": "}[text == ""])
 		}
-		line, err := a.line(ctx)
+		line, err := a.ReadLine(ctx)
 		if err != nil {
 			if text != "" && errors.Is(err, io.EOF) {
 				return text, nil
@@ -112,8 +114,8 @@ func (a *app) expression(ctx context.Context) (string, error) {
 }
 
 // recordedNames returns the names of nodes in the state, if there is one.
-func (a *app) recordedNames(ctx context.Context) (map[state.Target]string, error) {
-	store, err := a.storeAlone()
+func recordedNames(a *workspace.Workspace, ctx context.Context) (map[state.Target]string, error) {
+	store, err := a.StoreAlone()
 	if err != nil {
 		return nil, err
 	}
@@ -121,17 +123,5 @@ func (a *app) recordedNames(ctx context.Context) (map[state.Target]string, error
 	if err != nil {
 		return nil, err
 	}
-	return nodeNames(loaded.State), nil
-}
-
-// nodeNames returns the names of the nodes of a state; there may be none.
-func nodeNames(recorded *state.State) map[state.Target]string {
-	if recorded == nil {
-		return nil
-	}
-	out := map[state.Target]string{}
-	for t, n := range recorded.Nodes {
-		out[t] = n.Name
-	}
-	return out
+	return session.NodeNames(loaded.State), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +18,7 @@ const dumpableChild = "KUBEWRIGHT_DUMPABLE_CHILD"
 // limit is, unless it is asked to be.
 func TestNotDumpable(t *testing.T) {
 	if os.Getenv(dumpableChild) != "" {
-		System(nil)
+		console.System(nil)
 		dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 		fmt.Printf("dumpable=%d %v.\n", dumpable, err)
 		return

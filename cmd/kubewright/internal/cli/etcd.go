@@ -8,8 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/engine"
+	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/etcd"
 	"github.com/kubewright/kubewright/planner/maintenance"
@@ -19,7 +25,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) etcdCommand() *cobra.Command {
+func etcdCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "etcd", Short: "Look after the etcd of a cluster: members, snapshots, space",
 		Long: "These commands reach etcd through a control plane, over SSH: no port of it has to be open to you, and no\n" +
@@ -27,7 +33,7 @@ func (a *app) etcdCommand() *cobra.Command {
 			"that has lost its quorum for good.",
 		Example: "  kubewright etcd status\n  kubewright etcd snapshot\n  kubewright etcd defragment prod",
 	})
-	cmd.AddCommand(a.etcdStatusCommand(), a.etcdSnapshotCommand(), a.etcdDefragmentCommand(), a.etcdRestoreCommand())
+	cmd.AddCommand(etcdStatusCommand(a), etcdSnapshotCommand(a), etcdDefragmentCommand(a), etcdRestoreCommand(a))
 	return cmd
 }
 
@@ -44,8 +50,8 @@ func first(args []string) string {
 	return args[0]
 }
 
-func (a *app) etcdStatusCommand() *cobra.Command {
-	var o planOptions
+func etcdStatusCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	cmd := &cobra.Command{
 		Use: "status" + clusterArg, Short: "Show the members of etcd, their health, size and alarms", Args: takes(0, 1),
 		Long: "status asks etcd itself, through a control plane, and works without an API server: which members there\n" +
@@ -54,25 +60,25 @@ func (a *app) etcdStatusCommand() *cobra.Command {
 			"is changed.",
 		Example: "  kubewright etcd status\n  kubewright etcd status prod -json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
+			return withEtcd(a, cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
 				members, id, err := e.members(ctx)
 				if err != nil && members == nil {
 					return err
 				}
-				show := func() error { return view.EtcdStatus(a.Stdout, e.cluster, id, members, a.options()) }
-				if o.json {
-					show = func() error { return view.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
+				show := func() error { return listing.EtcdStatus(a.Stdout, e.cluster, id, members, a.Options()) }
+				if o.Json {
+					show = func() error { return listing.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
 				}
 				return cmp.Or(show(), err)
 			})
 		},
 	}
-	o.careFlags(cmd)
+	careFlags(&o, cmd)
 	return cmd
 }
 
-func (a *app) etcdSnapshotCommand() *cobra.Command {
-	var o planOptions
+func etcdSnapshotCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	var out string
 	cmd := &cobra.Command{
 		Use: "snapshot" + clusterArg, Short: "Fetch a snapshot of etcd to this machine, and verify it", Args: takes(0, 1),
@@ -83,41 +89,41 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 			"keep it safe.",
 		Example: "  kubewright etcd snapshot\n  kubewright etcd snapshot prod -out=/backup/prod.db -json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.spares("out", out); err != nil {
+			if err := a.CheckOverwrite("out", out); err != nil {
 				return err
 			}
-			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
+			return withEtcd(a, cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
 				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: etcd.SnapshotsKept, Quota: e.quota}
 				path := out
 				if path != "" {
-					path = a.named(path)
+					path = a.Named(path)
 				}
 				s, err := e.performer.FetchSnapshot(ctx, e.via, op, path)
 				if err != nil {
 					return err
 				}
-				file := view.EtcdSnapshotFile{
+				file := listing.EtcdSnapshotFile{
 					Cluster: e.cluster, Path: s.Path, Member: s.Member, EtcdID: s.EtcdID,
 					Revision: s.Revision, Taken: s.Taken.UTC(), Size: s.Size, SHA256: s.SHA256, WithoutQuorum: s.Local,
 				}
 				if s.Local {
-					a.print(diag.Diagnostics{e.localSnapshot(s)})
+					a.Print(diag.Diagnostics{e.localSnapshot(s)})
 				}
-				if o.json {
-					return view.EtcdSnapshotJSON(a.Stdout, file)
+				if o.Json {
+					return listing.EtcdSnapshotJSON(a.Stdout, file)
 				}
-				return view.EtcdSnapshot(a.Stdout, file, a.options())
+				return listing.EtcdSnapshot(a.Stdout, file, a.Options())
 			})
 		},
 	}
-	o.careFlags(cmd)
+	careFlags(&o, cmd)
 	cmd.Flags().Var((*fileName)(&out), "out", "write to this `file` (default one in kubewright.snapshots beside the state)")
 	return cmd
 }
 
-func (a *app) etcdDefragmentCommand() *cobra.Command {
-	var o planOptions
-	var by approval
+func etcdDefragmentCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
+	var by apply.Approval
 	cmd := &cobra.Command{
 		Use: "defragment" + clusterArg, Short: "Have etcd give back the space that it does not use, one member at a time", Args: takes(0, 1),
 		Long: "defragment shows a plan, asks, and has one member after the other give back what its database does\n" +
@@ -127,30 +133,30 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve\n  kubewright etcd defragment -approve=3a2816c5be94cc61",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *topology.Fleet, header planner.Plan, options planner.Options) (topology.Result, diag.Diagnostics) {
-				c, which := chosenCluster(v.Config, first(args), byArgument)
+				c, which := session.ChosenCluster(v.Config, first(args), byArgument)
 				if which != nil {
 					return topology.Result{}, diag.Diagnostics{which}
 				}
 				return maintenance.Defragment(v, header, options, c.Label)
 			}
-			return a.carryOut(cmd.Context(), o, by, "etcd defragment", func(s *session) {
-				s.planner, s.command = make, strings.TrimSpace("etcd defragment "+state.ShellWords(args...))
+			return apply.CarryOut(a, cmd.Context(), o, by, "etcd defragment", func(s *session.Session) {
+				s.Planner, s.Command = make, strings.TrimSpace("etcd defragment "+state.ShellWords(args...))
 			})
 		},
 	}
-	o.careFlags(cmd)
-	o.lockFlag(cmd.Flags())
-	o.overrideFlag(cmd.Flags())
-	by.flags(cmd)
-	cmd.Flags().StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase`: etcd-snapshot")
+	careFlags(&o, cmd)
+	lockFlag(&o, cmd.Flags())
+	o.OverrideFlag(cmd.Flags())
+	flags(&by, cmd)
+	cmd.Flags().StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase`: etcd-snapshot")
 	return cmd
 }
 
 // careFlags are those of the commands that look after etcd.
-func (o *planOptions) careFlags(cmd *cobra.Command) {
-	o.variableFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
-	o.parallelism = 1
+func careFlags(o *session.Options, cmd *cobra.Command) {
+	variableFlags(o, cmd.Flags())
+	cmd.Flags().BoolVar(&o.Json, "json", false, "print JSON")
+	o.Parallelism = 1
 }
 
 // etcdOf is the etcd of a cluster as it can be reached.
@@ -166,7 +172,7 @@ type etcdOf struct {
 // members returns those of etcd. Where it has lost its quorum they are as those that answer
 // have them, with an error that says so.
 func (e etcdOf) members(ctx context.Context) ([]state.EtcdMember, string, error) {
-	members, id, err := membersThrough(ctx, e.performer, e.via)
+	members, id, err := engine.MembersThrough(ctx, e.performer, e.via)
 	if !providers.Silent(err) {
 		return members, id, err
 	}
@@ -177,7 +183,7 @@ func (e etcdOf) members(ctx context.Context) ([]state.EtcdMember, string, error)
 	if alone != nil {
 		return nil, "", err
 	}
-	return members, id, &diagError{diag.Diagnostics{e.withoutQuorum(members)}}
+	return members, id, console.Failure(diag.Diagnostics{e.withoutQuorum(members)})
 }
 
 // withoutQuorum says what an etcd without a quorum does not do, and the ways out.
@@ -201,56 +207,52 @@ func (e etcdOf) localSnapshot(s providers.Snapshot) *diag.Diagnostic {
 		"it may lack the last writes, which the others have agreed on. Where members come back with their data, theirs is to be preferred. No older snapshot was removed.", e.cluster, s.Member)
 }
 
-// etcdError is why etcd was asked in vain.
-type etcdError struct{ error }
-
-func (e *etcdError) Unwrap() error { return e.error }
-
 // withEtcd looks at the control planes of a cluster, and does something with its
 // etcd through one that answers. The API is not needed.
-func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do func(context.Context, etcdOf) error) error {
-	asJSON := o.json
-	o.json, a.quietStdout = false, asJSON
-	s, err := a.open(ctx, o, "")
+func withEtcd(a *workspace.Workspace, ctx context.Context, o session.Options, args []string, do func(context.Context, etcdOf) error) error {
+	asJSON := o.Json
+	o.Json, a.QuietStdout = false, asJSON
+	s, err := session.Open(a, ctx, o, "")
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	c, which := chosenCluster(s.config, first(args), byArgument)
+	defer s.Close()
+	c, which := session.ChosenCluster(s.Config, first(args), byArgument)
 	if which != nil {
-		return &diagError{diag.Diagnostics{which}}
+		return console.Failure(diag.Diagnostics{which})
 	}
 	if c.Etcd.External != nil {
-		return &diagError{maintenance.RefuseExternalEtcd(c)}
+		return console.Failure(maintenance.RefuseExternalEtcd(c))
 	}
 	label := c.Label
-	s.fleet.only(func(m *member) bool { return m.plane && m.cluster == label })
-	s.view = s.look(ctx)
+	s.Hosts.Keep(func(m *hosts.Member) bool { return m.Plane && m.Cluster == label })
+	s.Observed = s.Observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var why []string
-	for _, m := range s.fleet.members {
-		switch u, dark := s.view.Unobserved[m.target]; {
+	for _, m := range s.Hosts.Members {
+		switch u, dark := s.Observed.Unobserved[m.Target]; {
 		case dark:
-			why = append(why, fmt.Sprintf("  %s: %s", m.target, u.Reason))
-		case s.view.CA(m.target) == "":
-			why = append(why, fmt.Sprintf("  %s: no control plane was set up there yet", m.target))
-		case s.view.OtherEtcd(label, m.target):
-			why = append(why, fmt.Sprintf("  %s: its etcd is %s, and the cluster's is %s: one that came back without its data has founded one of its own", m.target, s.view.Etcds[m.target].ClusterID, s.view.EtcdID(label)))
+			why = append(why, fmt.Sprintf("  %s: %s", m.Target, u.Reason))
+		case s.Observed.CA(m.Target) == "":
+			why = append(why, fmt.Sprintf("  %s: no control plane was set up there yet", m.Target))
+		case s.Observed.OtherEtcd(label, m.Target):
+			why = append(why, fmt.Sprintf("  %s: its etcd is %s, and the cluster's is %s: one that came back without its data has founded one of its own", m.Target, s.Observed.Etcds[m.Target].ClusterID, s.Observed.EtcdID(label)))
 		default:
-			p := s.newPerformer()
+			run := apply.PlanRun(s)
+			p := run.NewPerformer()
 			p.Others = func(t state.Target) []state.Target {
-				return slices.DeleteFunc(s.others(t), func(o state.Target) bool { return s.view.OtherEtcd(label, o) })
+				return slices.DeleteFunc(run.Others(t), func(o state.Target) bool { return s.Observed.OtherEtcd(label, o) })
 			}
 			defer p.Close()
-			err := do(ctx, etcdOf{label, m.target, p, etcd.EtcdQuota(c.Etcd.Args)})
+			err := do(ctx, etcdOf{label, m.Target, p, etcd.EtcdQuota(c.Etcd.Args)})
 			if providers.Silent(err) {
-				err = &etcdError{err}
+				err = console.EtcdSilent(err)
 			}
-			a.print(etcd.AstrayEtcds(s.view, label))
-			return errors.Join(err, s.fleet.world.save())
+			a.Print(etcd.AstrayEtcds(s.Observed, label))
+			return errors.Join(err, s.Hosts.World.Save())
 		}
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Etcd cannot be asked", "Etcd is asked through a control plane of cluster %q, and none can be used:\n\n%s", label, strings.Join(why, "\n"))}}
+	return console.Failure(diag.Diagnostics{diag.Errorf("Etcd cannot be asked", "Etcd is asked through a control plane of cluster %q, and none can be used:\n\n%s", label, strings.Join(why, "\n"))})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -150,4 +151,13 @@ func files(t *testing.T, pattern string) []string {
 		t.Fatalf("there are no files %s: %v", pattern, err)
 	}
 	return names
+}
+
+func TestOneDashIsAsGoodAsTwo(t *testing.T) {
+	t.Parallel()
+	got := oneDash([]string{"-chdir=x", "--state", "y", "-h", "-", "-10m", "plan", "--", "-var"})
+	want := []string{"--chdir=x", "--state", "y", "-h", "-", "-10m", "plan", "--", "-var"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -13,18 +13,19 @@ import (
 	"slices"
 
 	udiff "github.com/aymanbagabas/go-udiff"
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state/safefile"
+	"github.com/spf13/cobra"
 )
 
 // fmtOptions are the flags of fmt.
 type fmtOptions struct{ check, diff, recursive, write, list bool }
 
-func (a *app) fmtCommand() *cobra.Command {
+func fmtCommand(a *workspace.Workspace) *cobra.Command {
 	var o fmtOptions
 	cmd := &cobra.Command{
 		Use: "fmt [FOLDER|FILE|-]", Short: "Format the configuration", Args: takes(0, 1),
@@ -34,9 +35,9 @@ func (a *app) fmtCommand() *cobra.Command {
 		Example: "  kubewright fmt\n  kubewright fmt -check -diff\n  kubewright fmt -recursive clusters\n  kubewright fmt - < main.hcl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "-" {
-				return a.fmtStdin(cmd.Context(), o)
+				return fmtStdin(a, cmd.Context(), o)
 			}
-			path := a.folder()
+			path := a.Folder()
 			switch {
 			case len(args) == 0:
 			case filepath.IsAbs(args[0]):
@@ -44,7 +45,7 @@ func (a *app) fmtCommand() *cobra.Command {
 			default:
 				path = filepath.Join(path, args[0])
 			}
-			return a.fmt(path, o)
+			return formatFiles(a, path, o)
 		},
 	}
 	f := cmd.Flags()
@@ -60,56 +61,56 @@ const exitUnreadable = 2
 
 // fmtStdin prints what comes from stdin as it is usual; with -check nothing, and with
 // -diff what changes.
-func (a *app) fmtStdin(ctx context.Context, o fmtOptions) error {
-	src, err := a.everything(ctx)
+func fmtStdin(a *workspace.Workspace, ctx context.Context, o fmtOptions) error {
+	src, err := a.ReadAll(ctx)
 	if err != nil {
 		return err
 	}
 	out, diags := hclconfig.Format("<stdin>", src)
 	if diags.HasErrors() {
-		a.print(diags)
-		return exit(exitUnreadable)
+		a.Print(diags)
+		return console.Exit(exitUnreadable)
 	}
 	changed := !bytes.Equal(src, out)
 	switch {
 	case o.diff:
-		_, err = io.WriteString(a.Stdout, view.CleanDiff(udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out))))
+		_, err = io.WriteString(a.Stdout, ui.CleanDiff(udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out))))
 	case !o.check:
 		_, err = a.Stdout.Write(out)
 	}
 	if err == nil && changed && o.check {
-		return exit(exitUnformatted)
+		return console.Exit(console.ExitUnformatted)
 	}
 	return err
 }
 
-func (a *app) fmt(path string, o fmtOptions) error {
+func formatFiles(a *workspace.Workspace, path string, o fmtOptions) error {
 	files, err := hclFiles(path, o.recursive)
 	if err != nil {
-		a.print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v. Name a file, or a folder of *.hcl and *.kwvars files.", path, bare(err))})
-		return exit(exitUnreadable)
+		a.Print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v. Name a file, or a folder of *.hcl and *.kwvars files.", path, console.WithoutPath(err))})
+		return console.Exit(exitUnreadable)
 	}
 	changed, bad := false, false
 	for _, f := range files {
-		c, err := a.fmtFile(f, o)
+		c, err := fmtFile(a, f, o)
 		if err != nil {
 			bad = true
-			if !errors.As(err, new(exit)) {
-				a.print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v.", f, bare(err))})
+			if !errors.As(err, new(console.Exit)) {
+				a.Print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v.", f, console.WithoutPath(err))})
 			}
 		}
 		changed = changed || c
 	}
 	switch {
 	case bad:
-		return exit(exitUnreadable)
+		return console.Exit(exitUnreadable)
 	case changed && o.check:
-		return exit(exitUnformatted)
+		return console.Exit(console.ExitUnformatted)
 	}
 	return nil
 }
 
-func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
+func fmtFile(a *workspace.Workspace, path string, o fmtOptions) (changed bool, err error) {
 	src, err := hclconfig.ReadFile(path)
 	if err != nil {
 		return false, err
@@ -120,17 +121,17 @@ func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
 	}
 	out, diags := hclconfig.Format(name, src)
 	if diags.HasErrors() {
-		a.print(diags)
-		return false, exit(exitUnreadable)
+		a.Print(diags)
+		return false, console.Exit(exitUnreadable)
 	}
 	if bytes.Equal(src, out) {
 		return false, nil
 	}
 	if o.list {
-		fmt.Fprintln(a.Stdout, view.Clean(name))
+		fmt.Fprintln(a.Stdout, ui.Clean(name))
 	}
 	if o.diff {
-		fmt.Fprint(a.Stdout, view.CleanDiff(udiff.Unified("old/"+name, "new/"+name, string(src), string(out))))
+		fmt.Fprint(a.Stdout, ui.CleanDiff(udiff.Unified("old/"+name, "new/"+name, string(src), string(out))))
 	}
 	if o.check || !o.write {
 		return true, nil
@@ -157,7 +158,7 @@ func replaceFile(path string, content []byte, keepOwner func(f *os.File, was fs.
 	}
 	defer func() { _ = f.Cleanup() }()
 	if err := keepOwner(f.File, was); err != nil {
-		return fmt.Errorf("it is somebody else's, and would be yours: %w. Have its owner format it", bare(err))
+		return fmt.Errorf("it is somebody else's, and would be yours: %w. Have its owner format it", console.WithoutPath(err))
 	}
 	if _, err := f.Write(content); err != nil {
 		return err

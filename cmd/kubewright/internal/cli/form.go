@@ -3,10 +3,10 @@ package cli
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/cobra"
 )
 
 // explanation is the value of -explain: an address of the plan.
@@ -40,12 +40,12 @@ type planForm string
 // flag adds -format to a command.
 func (f *planForm) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "format", "", "print the plan in this `form`: text, json, markdown, html, junit or github")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(export.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // fullFlag adds -full to a command.
-func (a *app) fullFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate ends")
+func fullFlag(a *workspace.Workspace, cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.Full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate ends")
 }
 
 // check refuses a form that does not exist, or one beside -json or -explain, and
@@ -60,7 +60,7 @@ func (f planForm) check(json, full bool, why explanation) error {
 	if json && f != "" {
 		return errors.New("-json and -format both say how to print: give one of them")
 	}
-	return view.PlanFormat(f.name())
+	return export.CheckPlanFormat(f.name())
 }
 
 func (f planForm) name() string {

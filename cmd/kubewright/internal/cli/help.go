@@ -9,10 +9,9 @@ import (
 	"sync"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/kubewright/kubewright/config"
 )
 
 // oneDashHelp makes help show long flags as they are written here and in
@@ -118,7 +117,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 		collect := func(f *pflag.Flag) { names = append(names, f.Name) }
 		cmd.Flags().VisitAll(collect)
 		cmd.InheritedFlags().VisitAll(collect)
-		hint := didYouMean("-", missing.GetSpecifiedName(), names)
+		hint := console.DidYouMean("-", missing.GetSpecifiedName(), names)
 		if missing.GetSpecifiedName() == "refresh" {
 			hint = " Every plan looks at the hosts. -refresh-only has the state learn what is there, and changes nothing."
 		}
@@ -127,7 +126,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = fmt.Errorf("-%s=%s: %s", invalid.GetFlag().Name, invalid.GetValue(), whatIsTaken(invalid))
 	}
-	return &usageError{cmd.CommandPath(), err}
+	return console.Misuse(cmd.CommandPath(), err)
 }
 
 // whatIsTaken says what a flag takes that was given something else.
@@ -145,7 +144,8 @@ func whatIsTaken(invalid *pflag.InvalidValueError) string {
 type atLeastOne int
 
 func (n *atLeastOne) String() string { return strconv.Itoa(int(*n)) }
-func (n *atLeastOne) Type() string   { return "int" }
+
+func (n *atLeastOne) Type() string { return "int" }
 
 func (n *atLeastOne) Set(s string) error {
 	v, err := strconv.Atoi(s)
@@ -161,7 +161,8 @@ func (n *atLeastOne) Set(s string) error {
 type fileName string
 
 func (n *fileName) String() string { return string(*n) }
-func (n *fileName) Type() string   { return "string" }
+
+func (n *fileName) Type() string { return "string" }
 
 func (n *fileName) Set(s string) error {
 	if s == "" {
@@ -169,16 +170,6 @@ func (n *fileName) Set(s string) error {
 	}
 	*n = fileName(s)
 	return nil
-}
-
-// didYouMean returns the sentence behind a name that does not exist; empty when no
-// other is near. prefix goes before the name.
-func didYouMean(prefix, given string, names []string) string {
-	near := config.Nearest(given, names)
-	if near == "" {
-		return ""
-	}
-	return fmt.Sprintf(" Did you mean %s%s?", prefix, near)
 }
 
 // helpCommand prints the help of a command, as -help does.
@@ -201,7 +192,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return &usageError{cmd.Root().CommandPath(), fmt.Errorf("there is no command %q", strings.Join(args, " "))}
+				return console.Misuse(cmd.Root().CommandPath(), fmt.Errorf("there is no command %q", strings.Join(args, " ")))
 			}
 			of.InitDefaultHelpFlag()
 			return of.Help()

@@ -13,13 +13,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
 // commandLine returns the command as Main makes it.
 func commandLine() *cobra.Command {
-	a := &app{Env: &Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}}
-	cmd := a.root()
+	a := &workspace.Workspace{Console: &console.Console{Env: &console.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}}}
+	cmd := root(a)
 	cmd.InitDefaultHelpCmd()
 	return cmd
 }

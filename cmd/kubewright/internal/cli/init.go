@@ -8,21 +8,23 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
 )
 
 // initOptions are the flags of init.
 type initOptions struct {
-	planOptions
+	session.Options
 	migrate, reconfigure, copy bool
 }
 
-func (a *app) initCommand() *cobra.Command {
+func initCommand(a *workspace.Workspace) *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
 		Use: "init", Short: "Check where the state is kept, or move it", Args: takes(0, 0),
@@ -33,59 +35,59 @@ func (a *app) initCommand() *cobra.Command {
 		Example: "  kubewright init\n  kubewright init -migrate-state\n  kubewright init -backend-config=team.backend",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.migrate && o.reconfigure {
-				return &usageError{cmd.CommandPath(), errors.New("-migrate-state takes the state along and -reconfigure does not: give one of them")}
+				return console.Misuse(cmd.CommandPath(), errors.New("-migrate-state takes the state along and -reconfigure does not: give one of them"))
 			}
-			return a.initialize(cmd.Context(), o)
+			return initialize(a, cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.migrate, "migrate-state", false, "copy the state from the place where it was to the configuration's")
 	f.BoolVar(&o.reconfigure, "reconfigure", false, "use the configuration's place as it is, and copy nothing")
 	f.BoolVar(&o.copy, "force-copy", false, "with -migrate-state: do not ask")
-	f.BoolVar(&o.input, "input", true, "ask on a terminal")
-	o.lockFlag(f)
+	f.BoolVar(&o.Input, "input", true, "ask on a terminal")
+	lockFlag(&o.Options, f)
 	return cmd
 }
 
-func (a *app) initialize(ctx context.Context, o initOptions) error {
-	if a.statePath != "" {
-		return &usageError{"kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state")}
+func initialize(a *workspace.Workspace, ctx context.Context, o initOptions) error {
+	if a.StatePath != "" {
+		return console.Misuse("kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state"))
 	}
-	settings := a.settings()
+	settings := a.Settings()
 	diags := settings.Misplaced
 	if !settings.Whole && !diags.HasErrors() {
 		diags = diag.Diagnostics{diag.Errorf("Configuration cannot be parsed", "So it cannot be told whether this is all that it says of where the state is kept. Nothing was changed. "+
 			"What is wrong is said by\n\n  kubewright validate")}
 	}
-	if err := a.failed(diags); err != nil {
+	if err := a.Report(diags); err != nil {
 		return err
 	}
-	now, err := a.configured(settings.Backend)
+	now, err := a.ConfiguredPlace(settings.Backend)
 	if err != nil {
 		return err
 	}
-	last, err := a.lastUsed()
+	last, err := a.LastPlace()
 	if err != nil {
 		return err
 	}
-	moved := a.moved(last, now)
+	moved := a.BackendMoved(last, now)
 	if moved && !o.migrate && !o.reconfigure {
-		return a.elsewhere(last, now)
+		return a.BackendChanged(last, now)
 	}
-	to := statefile.NewStore(a.paths(), now.backend)
+	to := statefile.NewStore(a.Paths(), now.Backend)
 	if moved && o.migrate {
-		err = a.migrate(ctx, o, last, now, to)
+		err = migrate(a, ctx, o, last, now, to)
 	} else {
-		err = a.lookInto(ctx, to)
+		err = lookInto(a, ctx, to)
 	}
 	if err != nil {
 		return err
 	}
-	return a.remember(now)
+	return a.RememberPlace(now)
 }
 
 // lookInto says what is at the place.
-func (a *app) lookInto(ctx context.Context, to *statefile.Store) error {
+func lookInto(a *workspace.Workspace, ctx context.Context, to *statefile.Store) error {
 	loaded, err := to.Load(ctx)
 	if err != nil {
 		return err
@@ -96,27 +98,27 @@ func (a *app) lookInto(ctx context.Context, to *statefile.Store) error {
 	} else {
 		text += "There is none yet: the first apply makes it.\n"
 	}
-	return a.say("%s", text)
+	return a.Printf("%s", text)
 }
 
 func described(st *state.State) string {
-	return fmt.Sprintf("Lineage %s, serial %d: %s, %s.", st.Lineage, st.Serial, count(len(st.Clusters), "cluster"), count(len(st.Nodes), "node"))
+	return fmt.Sprintf("Lineage %s, serial %d: %s, %s.", st.Lineage, st.Serial, console.Count(len(st.Clusters), "cluster"), console.Count(len(st.Nodes), "node"))
 }
 
 // migrate copies the state from the last place to the configuration's.
-func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *statefile.Store) error {
-	before, err := a.again(last)
+func migrate(a *workspace.Workspace, ctx context.Context, o initOptions, last, now *workspace.Place, to *statefile.Store) error {
+	before, err := a.Reopen(last)
 	if err != nil {
 		return err
 	}
-	from := statefile.NewStore(a.oldPaths(), before.backend)
+	from := statefile.NewStore(oldPaths(a), before.Backend)
 	if !o.copy {
 		question := fmt.Sprintf("The state is copied\n  from %s\n  to   %s\nand everything uses it there from then on. The old one stays where it is.", before, now)
-		if err := a.agreed(ctx, o.planOptions, question, "-force-copy"); err != nil {
+		if err := agreed(a, ctx, o.Options, question, "-force-copy"); err != nil {
 			return err
 		}
 	}
-	unlock, err := a.lockBoth(ctx, o, from, to)
+	unlock, err := lockBoth(a, ctx, o, from, to)
 	if err != nil {
 		return err
 	}
@@ -137,30 +139,30 @@ func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *s
 	if copied.Sealed {
 		text += "It is encrypted at the new place, and not at the old one, where it and older states are yours to delete.\n"
 	}
-	return a.say("%s", text)
+	return a.Printf("%s", text)
 }
 
 // oldPaths returns those of the place that a state is taken from. It may be from before
 // the encryption block: who moves it says that it is his, as with state encrypt.
-func (a *app) oldPaths() statefile.Paths {
-	p := a.paths()
-	if a.sealer.Encrypts() {
-		p.Codec = a.newCodec(a.settings().Encryption, true)
+func oldPaths(a *workspace.Workspace) statefile.Paths {
+	p := a.Paths()
+	if a.Sealer.Encrypts() {
+		p.Codec = a.NewCodec(a.Settings().Encryption, true)
 	}
 	return p
 }
 
 // lockBoth takes the locks of two places of one folder's state.
-func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
+func lockBoth(a *workspace.Workspace, ctx context.Context, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
 	info := backend.LockInfo{ID: a.NewID(), Who: a.Who, Operation: "init -migrate-state", Time: a.Now(), PID: os.Getpid()}
-	if err := from.Lock(ctx, info, o.lockTimeout); err != nil {
+	if err := from.Lock(ctx, info, o.LockTimeout); err != nil {
 		return nil, err
 	}
 	end := context.WithoutCancel(ctx)
 	if to.Local() { // the folder's lock is its lock
 		return func() error { return from.Unlock(end) }, nil
 	}
-	other, err := to.LockBackend(ctx, from.Held(), info, o.lockTimeout)
+	other, err := to.LockBackend(ctx, from.Held(), info, o.LockTimeout)
 	if err != nil {
 		return nil, errors.Join(err, from.Unlock(end))
 	}
@@ -174,20 +176,20 @@ func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.S
 }
 
 // agreed asks, and fails unless the answer is yes. flag is what makes asking needless.
-func (a *app) agreed(ctx context.Context, o planOptions, question, flag string) error {
-	if !a.canAsk(o) {
-		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", errNobody, flag, question)
+func agreed(a *workspace.Workspace, ctx context.Context, o session.Options, question, flag string) error {
+	if !session.CanAsk(a, o) {
+		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", console.ErrNobody, flag, question)
 	}
-	if err := a.say("%s\n\nOnly yes is accepted.\n\n  Enter a value: ", question); err != nil {
+	if err := a.Printf("%s\n\nOnly yes is accepted.\n\n  Enter a value: ", question); err != nil {
 		return err
 	}
-	line, err := a.line(ctx)
+	line, err := a.ReadLine(ctx)
 	if over := ctx.Err(); over != nil {
 		return over
 	}
 	if err != nil || strings.TrimSpace(line) != "yes" {
 		_, err := fmt.Fprintln(a.Stdout, "\nCancelled. Nothing was changed.")
-		return cmp.Or(err, error(exit(exitError)))
+		return cmp.Or(err, error(console.Exit(console.ExitError)))
 	}
 	_, err = fmt.Fprintln(a.Stdout)
 	return err

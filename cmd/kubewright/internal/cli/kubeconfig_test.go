@@ -2,10 +2,9 @@ package cli
 
 import (
 	"testing"
-	"time"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/state"
 )
 
 // TestChosenCluster: the only cluster is meant without a name, of several one is named.
@@ -26,34 +25,13 @@ func TestChosenCluster(t *testing.T) {
 		{two, "", "error: Which cluster?: The configuration has 2 clusters: blue, green. Name one behind the command."},
 	} {
 		got := ""
-		if chosen, which := chosenCluster(c.config, c.label, byArgument); which != nil {
+		if chosen, which := session.ChosenCluster(c.config, c.label, byArgument); which != nil {
 			got = which.String()
 		} else {
 			got = chosen.Label
 		}
 		if got != c.want {
 			t.Errorf("%q: %s, want %s", c.label, got, c.want)
-		}
-	}
-}
-
-// TestOutlives: a certificate ends with its CA at the latest.
-func TestOutlives(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	for left, want := range map[time.Duration]string{
-		8 * time.Hour: "",
-		3*time.Hour + 20*time.Second: `error: Certificate outlives its CA: The CA "kubernetes" (/pki/ca.crt) is valid until 2026-03-02 12:00 UTC, which is sooner than -validity=8h0m0s from now, ` +
-			`and a certificate is worth nothing after its CA. Give -validity=3h0m0s at most, or replace the CA first.`,
-		-time.Hour: `error: Certificate outlives its CA: The CA "kubernetes" (/pki/ca.crt) is valid until 2026-03-02 08:00 UTC, and it is 2026-03-02 09:00 UTC: ` +
-			`what it signs is worth nothing. Replace the CA first; kubewright plan says how.`,
-	} {
-		got := ""
-		if d := outlives(state.CertificateInfo{CommonName: "kubernetes", NotAfter: now.Add(left)}, "/pki/ca.crt", 8*time.Hour, now); d != nil {
-			got = d.String()
-		}
-		if got != want {
-			t.Errorf("%s left: %s\nwant %s", left, got, want)
 		}
 	}
 }

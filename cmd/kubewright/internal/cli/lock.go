@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
 )
 
-func (a *app) lockCommand() *cobra.Command {
+func lockCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "lock", Short: "Look at the state's lock",
 		Long: "lock looks at the lock that keeps two runs from changing one state at once. A run that was killed leaves\n" +
@@ -26,7 +28,7 @@ func (a *app) lockCommand() *cobra.Command {
 		Long: "status says whether a run holds the state's lock, whose, since when, and when it last showed a sign of\n" +
 			"life where the backend keeps such signs. Nothing is changed.",
 		Example: "  kubewright lock status\n  kubewright lock status -json | jq .locked",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.lockStatus(cmd.Context(), asJSON) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return lockStatus(a, cmd.Context(), asJSON) },
 	}
 	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(status)
@@ -42,8 +44,8 @@ type lockJSON struct {
 	Silent bool `json:"silent,omitempty"`
 }
 
-func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
-	store, err := a.storeAlone()
+func lockStatus(a *workspace.Workspace, ctx context.Context, asJSON bool) error {
+	store, err := a.StoreAlone()
 	if err != nil {
 		return err
 	}
@@ -51,32 +53,32 @@ func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	status := lockJSON{Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: a.silent(holder)}
+	status := lockJSON{Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: silent(a, holder)}
 	if asJSON {
-		return view.WriteJSON(a.Stdout, status)
+		return ui.WriteJSON(a.Stdout, status)
 	}
 	text := "The state at " + status.Place + " is not locked.\n"
 	if holder != nil {
-		text = "The state at " + status.Place + " is locked by " + a.holderText(store, holder) + "\n"
+		text = "The state at " + status.Place + " is locked by " + holderText(a, store, holder) + "\n"
 	}
-	return a.say("%s", text)
+	return a.Printf("%s", text)
 }
 
 // silent reports whether a holder that should show signs of life shows none.
-func (a *app) silent(i *backend.LockInfo) bool {
+func silent(a *workspace.Workspace, i *backend.LockInfo) bool {
 	return i != nil && !i.Renewed.IsZero() && a.Now().Sub(i.Renewed) > backend.Silent
 }
 
 // holderText says who holds a lock and what that means. Who holds it has written it,
 // and gets one line.
-func (a *app) holderText(store *statefile.Store, i *backend.LockInfo) string {
-	text := view.Clean(i.String()) + ".\n"
+func holderText(a *workspace.Workspace, store *statefile.Store, i *backend.LockInfo) string {
+	text := ui.Clean(i.String()) + ".\n"
 	switch {
 	case i.Certain && store.Local():
 		text += "Its process runs, or is stopped: the lock goes with it."
 	case i.Certain:
 		text += "Its connection is open: the lock goes with it."
-	case a.silent(i):
+	case silent(a, i):
 		text += fmt.Sprintf("Its last sign of life was %s ago, at %s: its process is gone, its machine sleeps, or it does not reach the backend.",
 			a.Now().Sub(i.Renewed).Round(time.Second), i.Renewed.Format(time.RFC3339))
 	case !i.Renewed.IsZero():
@@ -87,9 +89,9 @@ func (a *app) holderText(store *statefile.Store, i *backend.LockInfo) string {
 	return text
 }
 
-func (a *app) forceUnlockCommand() *cobra.Command {
+func forceUnlockCommand(a *workspace.Workspace) *cobra.Command {
 	var force bool
-	o := planOptions{}
+	o := session.Options{}
 	cmd := &cobra.Command{
 		Use: "force-unlock ID", Short: "End the state's lock of a run that is gone", Args: takes(1, 1),
 		Long: "force-unlock ends the lock of the run with this ID, which lock status and every refusal name. Do it when\n" +
@@ -97,16 +99,16 @@ func (a *app) forceUnlockCommand() *cobra.Command {
 			"stops, and writes its state into a file beside the journal instead of the place that others use.",
 		Example: "  kubewright lock status\n  kubewright force-unlock 3f1c52a09e7b4d68a1c20f9e5b7d6c48",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.forceUnlock(cmd.Context(), o, args[0], force)
+			return forceUnlock(a, cmd.Context(), o, args[0], force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "do not ask")
-	cmd.Flags().BoolVar(&o.input, "input", true, "ask on a terminal")
+	cmd.Flags().BoolVar(&o.Input, "input", true, "ask on a terminal")
 	return cmd
 }
 
-func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force bool) error {
-	store, err := a.storeAlone()
+func forceUnlock(a *workspace.Workspace, ctx context.Context, o session.Options, id string, force bool) error {
+	store, err := a.StoreAlone()
 	if err != nil {
 		return err
 	}
@@ -115,21 +117,21 @@ func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force b
 		return err
 	}
 	if holder == nil {
-		return a.say("The state at %s is not locked. Nothing was changed.\n", store.Place())
+		return a.Printf("The state at %s is not locked. Nothing was changed.\n", store.Place())
 	}
 	if holder.ID != id {
-		return &diagError{diag.Diagnostics{diag.Errorf("Another run holds the lock", "Nothing was changed: run %s does not hold the lock of the state at %s. It is held by %s",
-			id, store.Place(), a.holderText(store, holder))}}
+		return console.Failure(diag.Diagnostics{diag.Errorf("Another run holds the lock", "Nothing was changed: run %s does not hold the lock of the state at %s. It is held by %s",
+			id, store.Place(), holderText(a, store, holder))})
 	}
 	if !force {
-		question := "The lock of the state at " + store.Place() + " is ended. It is held by " + a.holderText(store, holder) +
+		question := "The lock of the state at " + store.Place() + " is ended. It is held by " + holderText(a, store, holder) +
 			"\nIf that run still works, it stops before its next step, and what it has done is found on the hosts."
-		if err := a.agreed(ctx, o, question, "-force"); err != nil {
+		if err := agreed(a, ctx, o, question, "-force"); err != nil {
 			return err
 		}
 	}
 	if err := store.ForceUnlock(ctx, id); err != nil {
 		return err
 	}
-	return a.say("Ended the lock of run %s. Plan before you apply: that run may have left something half done.\n", id)
+	return a.Printf("Ended the lock of run %s. Plan before you apply: that run may have left something half done.\n", id)
 }

@@ -4,63 +4,66 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/adoption"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/ownership"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // planning gives a command what plan, apply and destroy share.
-func (a *app) planning(o *planOptions, cmd *cobra.Command) {
+func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	cmd.Args = takes(0, 0)
 	f := cmd.Flags()
-	a.planFlags(o, cmd)
-	f.BoolVar(&o.refreshOnly, "refresh-only", false, "only find out what was changed outside, and write that to the state")
-	o.lockFlag(f)
-	o.overrideFlag(f)
-	o.parallelism = 10
-	f.Var((*atLeastOne)(&o.parallelism), "parallelism", "run this `number` of steps at once")
-	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
-	a.fullFlag(cmd)
-	f.BoolVar(&a.compactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
-	f.Var((*fileName)(&o.jsonInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
-	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 refused, 5 locked, 6 a host does not answer")
+	planFlags(a, o, cmd)
+	f.BoolVar(&o.RefreshOnly, "refresh-only", false, "only find out what was changed outside, and write that to the state")
+	lockFlag(o, f)
+	o.OverrideFlag(f)
+	o.Parallelism = 10
+	f.Var((*atLeastOne)(&o.Parallelism), "parallelism", "run this `number` of steps at once")
+	f.BoolVar(&o.Json, "json", false, "print JSON, one object per line")
+	fullFlag(a, cmd)
+	f.BoolVar(&a.CompactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
+	f.Var((*fileName)(&o.JsonInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
+	f.BoolVar(&a.Finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 refused, 5 locked, 6 a host does not answer")
 }
 
 // planFlags adds the flags by which one plan differs from another: those of variables,
 // those that restrict it, and those that say what is to be done with single targets.
-func (a *app) planFlags(o *planOptions, cmd *cobra.Command) {
+func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f := cmd.Flags()
-	o.variableFlags(f)
-	f.StringArrayVar(&o.targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
-	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
-	o.changeFlags(f)
-	f.BoolVar(&o.allowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
-	f.BoolVar(&o.allowOlderState, ownership.AllowOlderStateFlag, false, "go on with a state that is older than the last run its hosts have seen")
-	a.completeParts(cmd)
+	variableFlags(o, f)
+	f.StringArrayVar(&o.Targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
+	f.StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
+	o.ChangeFlags(f)
+	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
+	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "go on with a state that is older than the last run its hosts have seen")
+	completeParts(a, cmd)
 }
 
 // variableFlags adds the flags of variables.
-func (o *planOptions) variableFlags(f *pflag.FlagSet) {
+func variableFlags(o *session.Options, f *pflag.FlagSet) {
 	f.Var(varFlag{o, false}, "var", "set a variable: -var '`name=value`' (repeatable)")
 	f.Var(varFlag{o, true}, "var-file", "read variables from this `file` (repeatable)")
-	f.BoolVar(&o.input, "input", true, "ask for variables, passphrases and approval on a terminal")
+	f.BoolVar(&o.Input, "input", true, "ask for variables, passphrases and approval on a terminal")
 }
 
 // lockFlag adds the flag of the state's lock.
-func (o *planOptions) lockFlag(f *pflag.FlagSet) {
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "wait so long for the state's lock, as in 5m")
+func lockFlag(o *session.Options, f *pflag.FlagSet) {
+	f.DurationVar(&o.LockTimeout, "lock-timeout", 0, "wait so long for the state's lock, as in 5m")
 }
 
 // varFlag keeps -var and -var-file in the order of the command line.
 type varFlag struct {
-	o    *planOptions
+	o    *session.Options
 	file bool
 }
 
@@ -69,10 +72,12 @@ func (v varFlag) Set(s string) error {
 	if v.file {
 		arg = hclconfig.VarArg{File: s}
 	}
-	v.o.vars = append(v.o.vars, arg)
+	v.o.Vars = append(v.o.Vars, arg)
 	return nil
 }
+
 func (v varFlag) String() string { return "" }
+
 func (v varFlag) Type() string {
 	if v.file {
 		return "file"
@@ -80,9 +85,9 @@ func (v varFlag) Type() string {
 	return "name=value"
 }
 
-func (a *app) planCommand() *cobra.Command {
-	var o planOptions
-	var out string
+func planCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
+	var out, generateOut string
 	var form planForm
 	var why explanation
 	cmd := &cobra.Command{
@@ -104,116 +109,67 @@ func (a *app) planCommand() *cobra.Command {
 			"  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]' -skip-phase=addon\n" +
 			"  kubewright plan -refresh-only -detailed-exitcode\n  kubewright plan -generate-config-out=prod.hcl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := form.check(o.json, a.full, why); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+			if err := form.check(o.Json, a.Full, why); err != nil {
+				return console.Misuse(cmd.CommandPath(), err)
 			}
-			if err := cmp.Or(a.spares("out", out), a.apart(o.jsonInto, out)); err != nil {
+			if err := cmp.Or(a.CheckOverwrite("out", out), a.CheckDistinct(o.JsonInto, out)); err != nil {
 				return err
 			}
-			a.quietStdout = form.programs()
-			s, err := a.planned(cmd.Context(), o)
+			a.QuietStdout = form.programs()
+			var generated adoption.Generation
+			if generateOut != "" {
+				o.BeforeLoad = func(ctx context.Context, s *session.Session) (err error) {
+					generated, err = adoption.Generate(s, ctx, generateOut)
+					return err
+				}
+			}
+			s, err := planned(a, cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			if err := s.showAs(form, why); err != nil {
+			defer s.Close()
+			if err := showAs(s, form, why); err != nil {
 				return err
 			}
-			if err := errors.Join(s.tellGenerated(), s.savePlan(out)); err != nil {
+			if err := errors.Join(adoption.PrintGenerated(s, generated), apply.SavePlan(s, out)); err != nil {
 				return err
 			}
-			if code := s.changesCode(); a.finer && code != exitOK {
-				return exit(code)
+			if code := changesCode(s); a.Finer && code != console.ExitOK {
+				return console.Exit(code)
 			}
 			return nil
 		},
 	}
-	a.planning(&o, cmd)
+	planning(a, &o, cmd)
 	form.flag(cmd)
 	why.flag(cmd)
 	cmd.Flags().Lookup("lock-timeout").Usage = "a plan takes no lock and waits for none: this `duration` is taken for the sake of scripts"
-	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
+	cmd.Flags().BoolVar(&o.Destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().Var((*fileName)(&out), "out", "save the plan to this `file`, for kubewright apply FILE")
-	cmd.Flags().StringVar(&o.generateOut, generateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")
+	cmd.Flags().StringVar(&generateOut, session.GenerateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")
 	return cmd
 }
 
-// flagsToRepeat are NAME=VALUE of the flags that no plan holds, and without which
-// the same command would read something else. The value of a variable may be a
-// secret: its name has to do.
-func (a *app) flagsToRepeat(o planOptions) []string {
-	var out []string
-	if a.chdir != "" {
-		out = append(out, "chdir="+a.chdir)
-	}
-	if a.statePath != "" {
-		out = append(out, "state="+a.statePath)
-	}
-	if o.allowOlderState {
-		out = append(out, ownership.AllowOlderStateFlag+"=true")
-	}
-	for _, v := range o.vars {
-		if v.File != "" {
-			out = append(out, "var-file="+v.File)
-			continue
-		}
-		name, _, _ := strings.Cut(v.Assignment, "=")
-		out = append(out, "var="+name+"=…")
-	}
-	return out
-}
-
 // planned returns a session that has planned. The caller closes it.
-func (a *app) planned(ctx context.Context, o planOptions) (*session, error) {
-	s, err := a.open(ctx, o, "")
+func planned(a *workspace.Workspace, ctx context.Context, o session.Options) (*session.Session, error) {
+	s, err := session.Open(a, ctx, o, "")
 	if err != nil {
 		return nil, err
 	}
-	if err := s.plan(ctx); err != nil {
-		s.close()
+	if err := s.Plan(ctx); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// show prints the plan.
-func (s *session) show() error { return s.screen().plan(s.result.Plan, s.planView()) }
-
 // showAs prints the plan in a form, or explains a part of it.
-func (s *session) showAs(form planForm, why explanation) error {
+func showAs(s *session.Session, form planForm, why explanation) error {
 	switch {
 	case why.given:
-		return view.Explain(s.Stdout, s.result.Plan, why.at, s.planView())
+		return rationale.Explain(s.Stdout, s.Result.Plan, why.at, s.PlanView())
 	case !form.programs():
-		return s.show()
+		return s.Show()
 	}
-	return view.PlanAs(s.Stdout, s.result.Plan, string(form), s.planView())
-}
-
-// planView returns how a plan is shown: beside what the state knows.
-func (s *session) planView() view.Options {
-	o := s.options()
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: s.priorOutputs(), Durations: s.durations()}, s.opts.parallelism
-	return o
-}
-
-// durations returns those that the state holds.
-func (s *session) durations() map[string]float64 {
-	if s.recorded == nil {
-		return nil
-	}
-	return s.recorded.Durations
-}
-
-// priorOutputs returns those that the state holds.
-func (s *session) priorOutputs() map[string]state.Value {
-	if s.recorded == nil {
-		return nil
-	}
-	return s.recorded.Outputs
-}
-
-// outputsChange reports whether the plan's outputs are not those of the state.
-func (s *session) outputsChange() bool {
-	return !maps.EqualFunc(s.priorOutputs(), s.result.Plan.Outputs, state.Value.Equal)
+	return export.PlanAs(s.Stdout, s.Result.Plan, string(form), s.PlanView())
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/record"
 	"github.com/kubewright/kubewright/state"
@@ -11,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) stateRecoverCommand() *cobra.Command {
-	var o planOptions
+func stateRecoverCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	cmd := &cobra.Command{
 		Use: "recover", Short: "Make a state file that was lost anew, from what the hosts hold", Args: takes(0, 0),
 		Long: "recover is for when the state file is lost and there is no copy. Every host remembers whose it is;\n" +
@@ -23,48 +26,48 @@ func (a *app) stateRecoverCommand() *cobra.Command {
 			"and another host of the cluster has one. A control plane whose host was reinstalled, and which etcd\n" +
 			"still counts, is recovered as well: the next plan says how it is replaced.",
 		Example: "  kubewright state recover\n  kubewright plan",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return recoverState(a, cmd.Context(), o) },
 	}
-	o.variableFlags(cmd.Flags())
-	o.lockFlag(cmd.Flags())
+	variableFlags(&o, cmd.Flags())
+	lockFlag(&o, cmd.Flags())
 	return cmd
 }
 
-func (a *app) recover(ctx context.Context, o planOptions) error {
-	s, err := a.open(ctx, o, "state recover")
+func recoverState(a *workspace.Workspace, ctx context.Context, o session.Options) error {
+	s, err := session.Open(a, ctx, o, "state recover")
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if there := s.present(statefile.Loaded{State: s.recorded}); there != "" {
-		return &diagError{diag.Diagnostics{diag.Errorf("State is there", "%s, and nothing is recovered over it. "+
-			"If it is the wrong one, move what there is of %s and %s away first.", there, s.store.Place(), s.store.Journal)}}
+	defer s.Close()
+	if there := s.Present(statefile.Loaded{State: s.Recorded}); there != "" {
+		return console.Failure(diag.Diagnostics{diag.Errorf("State is there", "%s, and nothing is recovered over it. "+
+			"If it is the wrong one, move what there is of %s and %s away first.", there, s.Store.Place(), s.Store.Journal)})
 	}
-	st, err := s.recovered(ctx)
+	st, err := recovered(s, ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.store.Write(ctx, st); err != nil {
+	if err := s.Store.Write(ctx, st); err != nil {
 		return err
 	}
-	return s.say("Recovered the state with lineage %s: %d nodes, %d items.\nWritten to %s.\n\n"+
-		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.store.Place())
+	return s.Printf("Recovered the state with lineage %s: %d nodes, %d items.\nWritten to %s.\n\n"+
+		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.Store.Place())
 }
 
 // recovered returns the state that hosts and configuration amount to. Nothing is written.
-func (s *session) recovered(ctx context.Context) (*state.State, error) {
-	v := s.fleet.observe(ctx, s.config, nil)
-	v.ObservedAt = s.fleet.world.clock().Now()
+func recovered(s *session.Session, ctx context.Context) (*state.State, error) {
+	v := s.Hosts.Observe(ctx, s.Config, nil)
+	v.ObservedAt = s.Hosts.World.Clock().Now()
 	st, diags := record.Recover(v)
-	if err := s.failed(diags); err != nil {
+	if err := s.Report(diags); err != nil {
 		return nil, err
 	}
-	st.ToolVersion, st.FingerprintKey = Version, newFingerprintKey()
-	v.Recorded, s.recorded = st, st
-	v.Key = s.key()
-	result, diags := record.Relearn(v, s.header())
+	st.ToolVersion, st.FingerprintKey = console.Version, session.NewFingerprintKey()
+	v.Recorded, s.Recorded = st, st
+	v.Key = s.Key()
+	result, diags := record.Relearn(v, s.Header())
 	if errs := diags.Errors(); len(errs) > 0 {
-		return nil, &diagError{errs}
+		return nil, console.Failure(errs)
 	}
 	learned := record.Record(v, result)
 	out, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})

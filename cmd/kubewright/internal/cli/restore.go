@@ -4,23 +4,22 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"time"
 
-	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/maintenance"
 	"github.com/kubewright/kubewright/planner/topology"
-	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/snapshots"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
-func (a *app) etcdRestoreCommand() *cobra.Command {
-	var o planOptions
-	var by approval
+func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
+	var by apply.Approval
 	cmd := &cobra.Command{
 		Use: "restore FILE" + clusterArg, Short: "Make the etcd of a cluster anew from a snapshot, when it has lost its quorum for good", Args: takes(1, 2),
 		Long: "restore shows a plan, asks for the cluster's name, and makes etcd anew from a snapshot: API servers and\n" +
@@ -29,45 +28,45 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 			"After any failure the remedy is the same command again; when it is done, run kubewright apply.",
 		Example: "  kubewright etcd restore kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file := a.named(args[0])
+			file := a.Named(args[0])
 			digest, err := snapshots.Verify(file)
 			if err != nil {
 				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
 			}
-			return a.carryOut(cmd.Context(), o, by, "etcd restore", func(s *session) {
-				s.sending, s.leaseless = filepath.Dir(file), true
-				s.command = "etcd restore " + state.ShellWords(args...)
-				s.planner = s.restoring(cmd.Context(), maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
+			return apply.CarryOut(a, cmd.Context(), o, by, "etcd restore", func(s *session.Session) {
+				s.Sending, s.Leaseless = filepath.Dir(file), true
+				s.Command = "etcd restore " + state.ShellWords(args...)
+				s.Planner = restoring(s, cmd.Context(), maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
 			})
 		},
 	}
-	o.careFlags(cmd)
-	o.lockFlag(cmd.Flags())
-	o.overrideFlag(cmd.Flags())
-	cmd.Flags().StringArrayVar(&o.forget, topology.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
-	by.flags(cmd)
+	careFlags(&o, cmd)
+	lockFlag(&o, cmd.Flags())
+	o.OverrideFlag(cmd.Flags())
+	cmd.Flags().StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
+	flags(&by, cmd)
 	return cmd
 }
 
 // restoring plans a restore, once it is known whether etcd answers.
-func (s *session) restoring(ctx context.Context, r maintenance.EtcdRestore, args []string) planFunc {
+func restoring(s *session.Session, ctx context.Context, r maintenance.EtcdRestore, args []string) session.PlanFunc {
 	return func(v *topology.Fleet, header planner.Plan, _ planner.Options) (topology.Result, diag.Diagnostics) {
-		c, which := chosenCluster(v.Config, first(args), byArgument)
+		c, which := session.ChosenCluster(v.Config, first(args), byArgument)
 		if which != nil {
 			return topology.Result{}, diag.Diagnostics{which}
 		}
 		r.Cluster = c.Label
-		s.typed, s.view = r.Cluster, v
-		other := s.otherSnapshot(r)
+		s.Typed, s.Observed = r.Cluster, v
+		other := otherSnapshot(s, r)
 		if other.HasErrors() {
 			return topology.Result{}, other
 		}
 		var err error
-		if r.Answers, err = s.etcdAnswers(ctx, r); err != nil {
+		if r.Answers, err = apply.PlanRun(s).EtcdAnswers(ctx, r); err != nil {
 			return topology.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
 				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.", err)}
 		}
-		s.restores = r
+		s.Restores = r
 		result, diags := maintenance.Restore(v, header, r)
 		return result, append(other, diags...)
 	}
@@ -76,11 +75,11 @@ func (s *session) restoring(ctx context.Context, r maintenance.EtcdRestore, args
 // otherSnapshot refuses a snapshot that was taken of another cluster, as its name tells:
 // everything of that one would stand in this one's place. Of one whose name tells
 // nothing nobody knows.
-func (s *session) otherSnapshot(r maintenance.EtcdRestore) diag.Diagnostics {
+func otherSnapshot(s *session.Session, r maintenance.EtcdRestore) diag.Diagnostics {
 	name, told := snapshots.ParseName(r.Artifact)
 	its := ""
-	if s.recorded != nil && s.recorded.Clusters[r.Cluster] != nil {
-		its = s.recorded.Clusters[r.Cluster].EtcdClusterID
+	if s.Recorded != nil && s.Recorded.Clusters[r.Cluster] != nil {
+		its = s.Recorded.Clusters[r.Cluster].EtcdClusterID
 	}
 	switch {
 	case !told || its == "" && name.Cluster == r.Cluster || name.EtcdID == its:
@@ -91,83 +90,15 @@ func (s *session) otherSnapshot(r maintenance.EtcdRestore) diag.Diagnostics {
 	}
 	return diag.Diagnostics{diag.Errorf("Snapshot is of another cluster", "%s was taken of cluster %q, whose etcd was %s: its name tells that. Restored into cluster %q it would put everything of that one in the place of what is here. "+
 		"Nothing was changed. Take a snapshot of this cluster; %s. If the cluster had that name before, give the file a name that begins with %s-, and run the same command again.",
-		r.Artifact, name.Cluster, name.EtcdID, r.Cluster, s.snapshotsOf(r.Cluster), r.Cluster)}
+		r.Artifact, name.Cluster, name.EtcdID, r.Cluster, snapshotsOf(s, r.Cluster), r.Cluster)}
 }
 
 // snapshotsOf says which snapshots of a cluster are here.
-func (s *session) snapshotsOf(cluster string) string {
-	files, err := snapshots.List(s.store.Snapshots, cluster)
-	folder := filepath.Base(s.store.Snapshots)
+func snapshotsOf(s *session.Session, cluster string) string {
+	files, err := snapshots.List(s.Store.Snapshots, cluster)
+	folder := filepath.Base(s.Store.Snapshots)
 	if err != nil || len(files) == 0 {
 		return "there is none in " + folder
 	}
 	return "the latest one here is " + filepath.Join(folder, files[0].String())
-}
-
-// How often etcd is asked before it counts as silent: an election takes a few seconds.
-const (
-	askedTimes = 3
-	askedEvery = 5 * time.Second
-)
-
-// etcdAnswers asks every control plane whether a quorum of the cluster's etcd
-// answers there, and again after a while. It fails when that cannot be told.
-func (s *session) etcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([]state.EtcdMember, error) {
-	p := s.newPerformer()
-	p.Others = nil // each is asked itself
-	defer p.Close()
-	for i := range askedTimes {
-		if i > 0 {
-			if err := s.fleet.world.clock().Sleep(ctx, askedEvery); err != nil {
-				return nil, err
-			}
-		}
-		for _, n := range s.config.NodesOf(r.Cluster, config.ControlPlane) {
-			if s.view.CA(n.Target) == "" || slices.Contains(s.view.ForeignEtcds(r.Cluster), n.Target) {
-				continue
-			}
-			members, id, err := membersThrough(ctx, p, n.Target)
-			if err == nil && !s.isItsEtcd(r, n.Target, id) {
-				continue
-			}
-			if err == nil {
-				return members, nil
-			}
-			if !providers.Silent(err) {
-				return nil, fmt.Errorf("%s: %w", n.Target, err)
-			}
-		}
-	}
-	return nil, nil
-}
-
-// silenceGate asks every control plane once more, right before one is stopped.
-func (s *session) silenceGate(ctx context.Context) error {
-	members, err := s.etcdAnswers(ctx, s.restores)
-	if err != nil {
-		return fmt.Errorf("refused: it cannot be told whether etcd answers by now, and nothing is restored over a cluster that may work: %w", err)
-	}
-	if members == nil {
-		return nil
-	}
-	return fmt.Errorf("refused: since the plan was made the etcd of cluster %q has come back: a quorum of its members answers (%s). Nothing is restored over a cluster that works. "+
-		"What this restore has stopped already, if anything, kubewright apply starts again", s.restores.Cluster, maintenance.MembersNamed(members))
-}
-
-func membersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {
-	err = p.ThroughEtcd(ctx, t, func(ctx context.Context, e providers.Etcd) error {
-		members, id, err = e.Members(ctx)
-		return err
-	})
-	return members, id, err
-}
-
-// isItsEtcd tells the etcd of a cluster, or the one that this restore has made,
-// from one that a first member has founded by itself when it came back with an
-// empty disk: that has nothing of the cluster in it.
-func (s *session) isItsEtcd(r maintenance.EtcdRestore, t state.Target, id string) bool {
-	if s.recorded == nil || s.recorded.Clusters[r.Cluster] == nil || s.recorded.Clusters[r.Cluster].EtcdClusterID == "" {
-		return true
-	}
-	return id == s.recorded.Clusters[r.Cluster].EtcdClusterID || topology.RestoredFrom(s.view.Reports[t]) == r.SHA256
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/listing"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/spf13/cobra"
 )
 
-func (a *app) schemaCommand() *cobra.Command {
+func schemaCommand(a *workspace.Workspace) *cobra.Command {
 	var asJSON, jsonSchema bool
 	cmd := &cobra.Command{
 		Use: "schema [PATH]", Short: "Say what can be written in the configuration", Args: takes(0, 1),
@@ -29,15 +30,15 @@ func (a *app) schemaCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case asJSON && jsonSchema:
-				return &usageError{cmd.CommandPath(), errors.New("-json and -json-schema both say what to print: give one of them")}
+				return console.Misuse(cmd.CommandPath(), errors.New("-json and -json-schema both say what to print: give one of them"))
 			case (asJSON || jsonSchema) && len(args) > 0:
-				return &usageError{cmd.CommandPath(), fmt.Errorf("-json and -json-schema print the whole language: leave out %q", args[0])}
+				return console.Misuse(cmd.CommandPath(), fmt.Errorf("-json and -json-schema print the whole language: leave out %q", args[0]))
 			case asJSON:
-				return a.printJSON(hclconfig.SchemaJSON())
+				return a.PrintJSON(hclconfig.SchemaJSON())
 			case jsonSchema:
-				return a.printJSON(hclconfig.JSONSchema())
+				return a.PrintJSON(hclconfig.JSONSchema())
 			}
-			return a.schema(cmd, append(args, "")[0])
+			return schema(a, cmd, append(args, "")[0])
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole language as JSON")
@@ -45,31 +46,24 @@ func (a *app) schemaCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printJSON(b []byte, err error) error {
-	if err == nil {
-		_, err = a.Stdout.Write(append(b, '\n'))
-	}
-	return err
-}
-
 // schema prints the row of the schema table at a path; that of the whole
 // language where it is empty.
-func (a *app) schema(cmd *cobra.Command, path string) error {
+func schema(a *workspace.Workspace, cmd *cobra.Command, path string) error {
 	row, rest := hclconfig.Schema(), path
 	for rest != "" {
 		name, below, _ := strings.Cut(rest, ".")
 		for i := range row.Attributes {
 			if row.Attributes[i].Name == name && below == "" {
-				return view.SchemaAttribute(a.Stdout, path, &row.Attributes[i], a.options())
+				return listing.SchemaAttribute(a.Stdout, path, &row.Attributes[i], a.Options())
 			}
 		}
 		next := blockOf(row, name)
 		if next == nil {
-			return &usageError{cmd.CommandPath(), fmt.Errorf("the language has no %s.%s", path, didYouMean("", path, schemaPaths(hclconfig.Schema(), "")))}
+			return console.Misuse(cmd.CommandPath(), fmt.Errorf("the language has no %s.%s", path, console.DidYouMean("", path, schemaPaths(hclconfig.Schema(), ""))))
 		}
 		row, rest = next, below
 	}
-	return view.Schema(a.Stdout, path, row, a.options())
+	return listing.Schema(a.Stdout, path, row, a.Options())
 }
 
 func blockOf(row *hclconfig.Block, name string) *hclconfig.Block {

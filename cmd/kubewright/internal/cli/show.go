@@ -8,31 +8,20 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/stateview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
-// readState reads the state, and says what to do when there is none.
-func (a *app) readState(ctx context.Context) (*state.State, error) {
-	store, err := a.storeAlone()
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := store.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if loaded.State == nil {
-		return nil, noState(store.Place())
-	}
-	return loaded.State, nil
-}
-
-func (a *app) showCommand() *cobra.Command {
+func showCommand(a *workspace.Workspace) *cobra.Command {
 	var asJSON bool
 	var form planForm
 	var why explanation
@@ -45,50 +34,50 @@ func (a *app) showCommand() *cobra.Command {
 		Example: "  kubewright show\n  kubewright show -json plan.kwplan\n  kubewright show -format=markdown plan.kwplan > comment.md\n" +
 			"  kubewright show -format=html plan.kwplan > plan.html\n  kubewright show -full plan.kwplan",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := form.check(asJSON, a.full, why); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+			if err := form.check(asJSON, a.Full, why); err != nil {
+				return console.Misuse(cmd.CommandPath(), err)
 			}
 			if len(args) == 1 {
-				if err := a.noAddress(args[0]); err != nil {
-					return &usageError{cmd.CommandPath(), err}
+				if err := noAddress(a, args[0]); err != nil {
+					return console.Misuse(cmd.CommandPath(), err)
 				}
 				if asJSON {
 					form = "json"
 				}
-				return a.showPlan(cmd.Context(), args[0], form, why)
+				return showPlan(a, cmd.Context(), args[0], form, why)
 			}
 			if why.given {
-				return &usageError{cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE")}
+				return console.Misuse(cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE"))
 			}
-			if a.full {
-				return &usageError{cmd.CommandPath(), errors.New("-full is of a plan, and none was named: kubewright show -full FILE")}
+			if a.Full {
+				return console.Misuse(cmd.CommandPath(), errors.New("-full is of a plan, and none was named: kubewright show -full FILE"))
 			}
 			if form.programs() && form != "json" {
-				return &usageError{cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form)}
+				return console.Misuse(cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form))
 			}
 			asJSON = asJSON || form == "json"
-			st, err := a.readState(cmd.Context())
+			st, err := a.ReadState(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return view.StateJSON(a.Stdout, st)
+				return stateview.JSON(a.Stdout, st)
 			}
-			return view.State(a.Stdout, st, a.options())
+			return stateview.Print(a.Stdout, st, a.Options())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	form.flag(cmd)
 	why.flag(cmd)
-	a.fullFlag(cmd)
+	fullFlag(a, cmd)
 	takesInput(cmd)
 	return cmd
 }
 
 // noAddress refuses the address of something in the state in the place of a plan's file.
-func (a *app) noAddress(name string) error {
+func noAddress(a *workspace.Workspace, name string) error {
 	_, err := state.ParseAddress(name)
-	if _, missing := os.Stat(a.named(name)); err != nil || !errors.Is(missing, fs.ErrNotExist) {
+	if _, missing := os.Stat(a.Named(name)); err != nil || !errors.Is(missing, fs.ErrNotExist) {
 		return nil
 	}
 	return fmt.Errorf("%q is an address and no file of a plan: what the state has of it is shown by kubewright state show %s", name, state.ShellWord(name))
@@ -96,23 +85,23 @@ func (a *app) noAddress(name string) error {
 
 // showPlan prints a saved plan, with a warning on stderr where the state's key does not
 // authenticate it. No host is contacted.
-func (a *app) showPlan(ctx context.Context, path string, form planForm, why explanation) error {
-	f, err := a.readPlan(path)
+func showPlan(a *workspace.Workspace, ctx context.Context, path string, form planForm, why explanation) error {
+	f, err := a.ReadPlan(path)
 	if err != nil {
 		return err
 	}
-	a.quietStdout = true
-	a.verified(ctx, f)
-	o := a.options()
+	a.QuietStdout = true
+	verified(a, ctx, f)
+	o := a.Options()
 	o.AllowUnreachable, o.GivenAgain = f.AllowUnreachable, f.GivenAgain
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
+	o.Recorded, o.Parallelism = ui.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
 	if why.given {
-		return view.Explain(a.Stdout, f.Plan, why.at, o)
+		return rationale.Explain(a.Stdout, f.Plan, why.at, o)
 	}
-	return view.PlanAs(a.Stdout, f.Plan, form.name(), o)
+	return export.PlanAs(a.Stdout, f.Plan, form.name(), o)
 }
 
-func (a *app) outputCommand() *cobra.Command {
+func outputCommand(a *workspace.Workspace) *cobra.Command {
 	var asJSON, raw bool
 	cmd := &cobra.Command{
 		Use: "output [NAME]", Short: "Show outputs", Args: takes(0, 1),
@@ -121,23 +110,23 @@ func (a *app) outputCommand() *cobra.Command {
 			"state keeps no value, so that none can be printed: to ask for it by name is an error.",
 		Example: "  kubewright output\n  kubewright output endpoint\n  kubewright output -raw endpoint\n  kubewright output -json | jq .endpoint.value",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := a.readState(cmd.Context())
+			st, err := a.ReadState(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
 				if asJSON {
-					return view.OutputsJSON(a.Stdout, st.Outputs)
+					return stateview.OutputsJSON(a.Stdout, st.Outputs)
 				}
-				return view.OutputList(a.Stdout, st.Outputs, a.options())
+				return stateview.OutputList(a.Stdout, st.Outputs, a.Options())
 			}
 			v, ok := st.Outputs[args[0]]
 			if !ok {
 				names := slices.Sorted(maps.Keys(st.Outputs))
-				return &diagError{diag.Diagnostics{diag.Errorf("Output not found", "The state has no output %q.%s "+
-					"Outputs are recorded by apply; those that are there: %s.", args[0], didYouMean("", args[0], names), listed(names))}}
+				return console.Failure(diag.Diagnostics{diag.Errorf("Output not found", "The state has no output %q.%s "+
+					"Outputs are recorded by apply; those that are there: %s.", args[0], console.DidYouMean("", args[0], names), console.ListOf(names))})
 			}
-			return view.Output(a.Stdout, v, raw, asJSON, a.options())
+			return stateview.Output(a.Stdout, v, raw, asJSON, a.Options())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -146,15 +135,7 @@ func (a *app) outputCommand() *cobra.Command {
 	return cmd
 }
 
-// listed are names for a sentence.
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
-
-func (a *app) stateCommand() *cobra.Command {
+func stateCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "state", Short: "Look into the state, change it, copy it, or recover it",
 		Long: "The state is what kubewright remembers of clusters, hosts and everything that it has made there:\n" +
@@ -168,14 +149,16 @@ func (a *app) stateCommand() *cobra.Command {
 		Long: "list prints the address of each cluster, addon and node that is recorded, one per line: what -target\n" +
 			"and state show take. With addresses it prints those alone: a cluster with its nodes and addons, as state\n" +
 			"rm forgets it, and of a block of nodes each of them. No host is contacted.",
-		Example:           "  kubewright state list\n  kubewright state list node.worker\n  kubewright -state=/srv/prod.state.json state list",
-		ValidArgsFunction: a.recordedTargets,
+		Example: "  kubewright state list\n  kubewright state list node.worker\n  kubewright -state=/srv/prod.state.json state list",
+		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
+			return recordedTargets(a, a0, a1, a2)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := a.readState(cmd.Context())
+			st, err := a.ReadState(cmd.Context())
 			if err != nil {
 				return err
 			}
-			targets := view.StateTargets(st)
+			targets := stateview.Targets(st)
 			if len(args) > 0 {
 				wanted, err := spokenOf(st, args)
 				if err != nil {
@@ -183,7 +166,7 @@ func (a *app) stateCommand() *cobra.Command {
 				}
 				targets = slices.DeleteFunc(targets, func(t state.Target) bool { return !slices.Contains(wanted, t) })
 			}
-			return view.StateList(a.Stdout, targets)
+			return stateview.List(a.Stdout, targets)
 		},
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
@@ -191,9 +174,11 @@ func (a *app) stateCommand() *cobra.Command {
 			"items, of a phase of one with all attributes, of one item, or of one field of it. No host is contacted.",
 		Example: "  kubewright state show 'node.cp[\"cp1\"]'\n  kubewright state show 'node.cp[\"cp1\"]/certs'\n" +
 			"  kubewright state show 'node.cp[\"cp1\"]/kubelet-start/file:/var/lib/kubelet/config.yaml'",
-		ValidArgsFunction: a.recordedTargets,
+		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
+			return recordedTargets(a, a0, a1, a2)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := a.readState(cmd.Context())
+			st, err := a.ReadState(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -201,13 +186,13 @@ func (a *app) stateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown, err := view.StateShow(a.Stdout, st, address, a.options())
+			shown, err := stateview.Show(a.Stdout, st, address, a.Options())
 			if err == nil && !shown {
 				return notRecorded(st, address)
 			}
 			return err
 		},
-	}, a.stateMoveCommand(), a.stateRemoveCommand(), a.statePullCommand(), a.statePushCommand(), a.stateRecoverCommand(), a.stateEncryptCommand(), a.stateDecryptCommand())
+	}, stateMoveCommand(a), stateRemoveCommand(a), statePullCommand(a), statePushCommand(a), stateRecoverCommand(a), stateEncryptCommand(a), stateDecryptCommand(a))
 	for _, c := range cmd.Commands() {
 		takesInput(c)
 	}
@@ -219,11 +204,11 @@ func notRecorded(st *state.State, a state.Address) error {
 	if _, err := recordedTarget(st, a.Target.String()); err != nil {
 		return err
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "The state has nothing at %s. kubewright state list prints what it has.", a)}}
+	return console.Failure(diag.Diagnostics{diag.Errorf("Not in the state", "The state has nothing at %s. kubewright state list prints what it has.", a)})
 }
 
-func (a *app) graphCommand() *cobra.Command {
-	var o planOptions
+func graphCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	var format string
 	var html bool
 	cmd := &cobra.Command{
@@ -238,26 +223,26 @@ func (a *app) graphCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if html {
 				if cmd.Flags().Changed("format") {
-					return &usageError{cmd.CommandPath(), errors.New("-html and -format both say how to print: give one of them")}
+					return console.Misuse(cmd.CommandPath(), errors.New("-html and -format both say how to print: give one of them"))
 				}
 				format = "html"
 			}
-			if err := view.GraphFormat(format); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+			if err := export.CheckGraphFormat(format); err != nil {
+				return console.Misuse(cmd.CommandPath(), err)
 			}
-			a.quietStdout = true
-			s, err := a.planned(cmd.Context(), o)
+			a.QuietStdout = true
+			s, err := planned(a, cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			return view.Graph(a.Stdout, s.result.Plan, format, s.planView())
+			defer s.Close()
+			return export.Graph(a.Stdout, s.Result.Plan, format, s.PlanView())
 		},
 	}
-	a.planFlags(&o, cmd)
+	planFlags(a, &o, cmd)
 	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, html, mermaid or json")
 	cmd.Flags().BoolVar(&html, "html", false, "the same as -format=html")
-	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().BoolVar(&o.Destroy, "destroy", false, "the graph of destroy")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(export.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -10,27 +10,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/engine/hosts"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
 )
 
-func (a *app) simCommand() *cobra.Command {
+func simCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "sim", Short: "Look into and change simulated hosts",
-		Long: "sim works on the simulated hosts of connection { type = \"sim\" }, which live in\n" + simFile + " beside the state. With them the whole life of a cluster can be tried, and what happens when\n" +
+		Long: "sim works on the simulated hosts of connection { type = \"sim\" }, which live in\n" + workspace.SimFile + " beside the state. With them the whole life of a cluster can be tried, and what happens when\n" +
 			"somebody changes a host by hand, a host is off or reinstalled, or a connection breaks.",
 		Example: "  kubewright sim listing 10.77.0.11\n  kubewright sim edit 10.77.0.21 power off",
 	})
-	cmd.AddCommand(a.simEditCommand(), &cobra.Command{
+	cmd.AddCommand(simEditCommand(a), &cobra.Command{
 		Use: "listing HOST", Short: "List everything on a simulated host", Args: takes(1, 1),
 		Long: "listing prints all files, units, images and what else a simulated host holds, line by line, so that two\n" +
 			"of them can be compared. HOST is the address of the node, or its name.",
 		Example: "  kubewright sim listing 10.77.0.11\n  kubewright sim listing 10.77.0.11 > before.txt",
 		RunE: func(_ *cobra.Command, args []string) error {
-			w, host, err := a.simHost(args[0])
+			w, host, err := simHost(a, args[0])
 			if err != nil {
 				return err
 			}
@@ -41,7 +45,7 @@ func (a *app) simCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) simEditCommand() *cobra.Command {
+func simEditCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit HOST CHANGE…", Short: "Change something on a simulated host by hand, as somebody might on a real one",
 		Long: "edit changes something on a simulated host, or in the cluster that it is a node of. HOST is the\naddress of the node, or its name. CHANGE is one of\n\n" + indent(sim.EditHelp),
@@ -49,12 +53,12 @@ func (a *app) simEditCommand() *cobra.Command {
 			"  kubewright sim edit 10.0.0.11 label cp1 pool=batch\n  kubewright sim edit 10.0.0.21 power off",
 		Args: takes(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			end, err := a.holdSim(cmd.Context())
+			end, err := holdSim(a, cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer end()
-			w, host, err := a.simHost(args[0])
+			w, host, err := simHost(a, args[0])
 			if err != nil {
 				return err
 			}
@@ -73,16 +77,16 @@ func (a *app) simEditCommand() *cobra.Command {
 // them, until they are let in again. A run that is under way has read the hosts and
 // writes all of them with each step: what is edited meanwhile would be lost. Where
 // there is no lock nobody has begun anything here yet.
-func (a *app) holdSim(ctx context.Context) (end func(), err error) {
-	path := a.paths().Lock
+func holdSim(a *workspace.Workspace, ctx context.Context) (end func(), err error) {
+	path := a.Paths().Lock
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() {}, nil
 	}
 	lock, err := statefile.Acquire(ctx, path, statefile.LockInfo{Who: a.Who, Operation: "sim edit", ID: a.NewID(), Time: a.Now(), PID: os.Getpid()}, 0)
 	var locked *statefile.LockedError
 	if errors.As(err, &locked) {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Simulated hosts are in use", "%s works on them, and would overwrite what is edited meanwhile. Nothing is changed. "+
-			"Edit them when that has ended, or before it begins.", locked.Info)}}
+		return nil, console.Failure(diag.Diagnostics{diag.Errorf("Simulated hosts are in use", "%s works on them, and would overwrite what is edited meanwhile. Nothing is changed. "+
+			"Edit them when that has ended, or before it begins.", locked.Info)})
 	}
 	if err != nil {
 		return nil, err
@@ -94,13 +98,13 @@ func (a *app) holdSim(ctx context.Context) (end func(), err error) {
 // given by the name of a node of the configuration. One that neither the world nor
 // the configuration has is refused: the world would make it up, and what is changed
 // on it would be seen by nobody. Without a configuration every address is a host's.
-func (a *app) simHost(given string) (*sim.World, string, error) {
-	opened, err := a.openSim()
+func simHost(a *workspace.Workspace, given string) (*sim.World, string, error) {
+	opened, err := hosts.OpenSimulated(session.HostOptions(a, nil))
 	if err != nil {
 		return nil, "", err
 	}
-	w := opened.(simWorld).World
-	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Env: a.Environ, ToolVersion: Version})
+	w := opened.World
+	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Env: a.Environ, ToolVersion: console.Version})
 	if cfg == nil || slices.Contains(w.Hosts(), given) {
 		return w, given, nil
 	}
@@ -121,7 +125,7 @@ func (a *app) simHost(given string) (*sim.World, string, error) {
 	if len(have) == 0 {
 		return w, given, nil
 	}
-	return nil, "", &diagError{diag.Diagnostics{diag.Errorf("No such simulated host", "%q is none of the hosts of the configuration, which are %s.", given, strings.Join(have, ", "))}}
+	return nil, "", console.Failure(diag.Diagnostics{diag.Errorf("No such simulated host", "%q is none of the hosts of the configuration, which are %s.", given, strings.Join(have, ", "))})
 }
 
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
@@ -12,11 +14,11 @@ import (
 // findings returns the findings that a command ends with.
 func findings(t *testing.T, err error) diag.Diagnostics {
 	t.Helper()
-	var d *diagError
+	var d *console.FindingsError
 	if !errors.As(err, &d) {
 		t.Fatalf("%v is no finding", err)
 	}
-	return d.list
+	return d.List
 }
 
 // TestMovesRefused: what state mv does not do, and why.
@@ -28,7 +30,7 @@ func TestMovesRefused(t *testing.T) {
 	addon := func(name string) state.Item {
 		return state.Item{Address: state.Address{Target: state.AddonTarget("one", name)}}
 	}
-	s := &session{recorded: &state.State{
+	s := &session.Session{Recorded: &state.State{
 		Clusters: map[string]*state.RecordedCluster{"one": {}},
 		Nodes: map[state.Target]*state.RecordedNode{
 			state.NodeTarget("cp"):             node("10.0.0.11"),
@@ -48,7 +50,7 @@ func TestMovesRefused(t *testing.T) {
 		"occupied":        {`node.worker["a"]`, `node.worker["b"]`, "Cannot be moved", `The state has node.worker["b"] as well, so that node.worker["a"] cannot become it.`},
 		"occupied addon":  {state.AddonTarget("one", "cni").String(), state.AddonTarget("one", "dns").String(), "Cannot be moved", "kubewright state rm '" + state.AddonTarget("one", "dns").String() + "'"},
 	} {
-		_, err := s.moves(c.from, c.to)
+		_, err := renamings(s, c.from, c.to)
 		if found := findings(t, err); len(found) != 1 || found[0].Summary != c.summary || !strings.Contains(found[0].Detail, c.detail) {
 			t.Errorf("%s: %v, want %s: %s", name, found, c.summary, c.detail)
 		}
@@ -71,13 +73,13 @@ func TestPushRefused(t *testing.T) {
 		"as old":          {make("a", 4, "9"), false, "x.json has serial 4 as the present state has, and says something else: it was changed by hand, or the two have gone different ways."},
 		"a journal":       {make("a", 5, ""), true, "A run did not get to its end, and the journal holds what it did: x.json does not know it."},
 	} {
-		s := &session{recorded: make("a", 4, ""), leftover: c.leftover}
-		_, err := s.pushable(c.pushed, "x.json", false)
+		s := &session.Session{Recorded: make("a", 4, ""), Leftover: c.leftover}
+		_, err := pushable(s, c.pushed, "x.json", false)
 		const way = " Nothing was written. With -force it is pushed all the same, and the present state is kept as a backup."
 		if found := findings(t, err); len(found) != 1 || found[0].Summary != "State is not pushed" || found[0].Detail != c.detail+way {
 			t.Errorf("%s: %v, want %s", name, found, c.detail+way)
 		}
-		if _, err := s.pushable(c.pushed, "x.json", true); err != nil {
+		if _, err := pushable(s, c.pushed, "x.json", true); err != nil {
 			t.Errorf("%s, forced: %v", name, err)
 		}
 	}

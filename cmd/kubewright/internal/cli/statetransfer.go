@@ -7,20 +7,19 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/spf13/cobra"
-
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
 )
 
-// pullOperation holds the lock, and writes nothing.
-const pullOperation = "state pull"
-
-func (a *app) statePullCommand() *cobra.Command {
-	var o planOptions
+func statePullCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	var decrypt bool
 	cmd := &cobra.Command{
 		Use: "pull", Short: "Print the state, for state push and for programs", Args: takes(0, 0),
@@ -29,18 +28,18 @@ func (a *app) statePullCommand() *cobra.Command {
 			"who sees the output. state push takes both.",
 		Example: "  kubewright state pull > state.json\n  kubewright state pull -decrypt | jq .serial",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.quietStdout = true
-			s, err := a.held(cmd.Context(), o, pullOperation)
+			a.QuietStdout = true
+			s, err := session.OpenState(a, cmd.Context(), o, session.PullOperation)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			if err := s.there(); err != nil {
+			defer s.Close()
+			if err := s.RequireState(); err != nil {
 				return err
 			}
-			b, err := statefile.Encode(s.recorded)
+			b, err := statefile.Encode(s.Recorded)
 			if err == nil && !decrypt {
-				b, err = s.printable(b)
+				b, err = printable(s, b)
 			}
 			if err != nil {
 				return err
@@ -49,26 +48,26 @@ func (a *app) statePullCommand() *cobra.Command {
 			return err
 		},
 	}
-	o.lockFlag(cmd.Flags())
+	lockFlag(&o, cmd.Flags())
 	cmd.Flags().BoolVar(&decrypt, "decrypt", false, "print it as it is, and not encrypted")
 	return cmd
 }
 
 // printable returns a state as it is kept: one that was encrypted is not printed plain because
 // nobody says any more to whom.
-func (s *session) printable(b []byte) ([]byte, error) {
-	kept, err := s.codec().Seal(b)
+func printable(s *session.Session, b []byte) ([]byte, error) {
+	kept, err := s.Codec().Seal(b)
 	if refused := (*state.CodecError)(nil); errors.As(err, &refused) {
 		return nil, &statefile.Error{
-			Op: "print state", Path: s.store.Place(), Kind: refused.Kind, Problem: refused.Problem,
+			Op: "print state", Path: s.Store.Place(), Kind: refused.Kind, Problem: refused.Problem,
 			Remedy: "give -decrypt to have it printed for everybody to read, " + refused.Remedy,
 		}
 	}
 	return kept, err
 }
 
-func (a *app) statePushCommand() *cobra.Command {
-	var o planOptions
+func statePushCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	var force bool
 	cmd := &cobra.Command{
 		Use: "push FILE", Short: "Put a state from a file into the place of the present one", Args: takes(1, 1),
@@ -77,32 +76,32 @@ func (a *app) statePushCommand() *cobra.Command {
 			"or not newer than the present one. The state gets a serial above both. No host is touched.",
 		Example: "  kubewright state push state.json\n  kubewright state push -force kubewright.state.json.backup.41",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.push(cmd.Context(), o, args[0], force)
+			return push(a, cmd.Context(), o, args[0], force)
 		},
 	}
-	o.lockFlag(cmd.Flags())
+	lockFlag(&o, cmd.Flags())
 	cmd.Flags().BoolVar(&force, "force", false, "also when it is of another lineage or older")
 	return cmd
 }
 
-func (a *app) push(ctx context.Context, o planOptions, file string, force bool) error {
-	b, err := a.readPushed(ctx, file)
+func push(a *workspace.Workspace, ctx context.Context, o session.Options, file string, force bool) error {
+	b, err := readPushed(a, ctx, file)
 	if err != nil {
 		return err
 	}
-	s, err := a.held(ctx, o, "state push")
+	s, err := session.OpenState(a, ctx, o, "state push")
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	// What is pushed may be plain: to say so by hand is to say so.
-	plain := s.store.Paths
-	plain.Codec = a.newCodec(nil, true)
+	plain := s.Store.Paths
+	plain.Codec = a.NewCodec(nil, true)
 	pushed, err := statefile.Decode(plain, file, b)
 	if err != nil {
 		return err
 	}
-	same, err := s.pushable(pushed, file, force)
+	same, err := pushable(s, pushed, file, force)
 	if err != nil {
 		return err
 	}
@@ -110,33 +109,33 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 		_, err := fmt.Fprintln(a.Stdout, "The state is as in the file already: nothing was written.")
 		return err
 	}
-	if s.recorded != nil && pushed.Lineage == s.recorded.Lineage {
+	if s.Recorded != nil && pushed.Lineage == s.Recorded.Lineage {
 		// Hosts refuse a run with a lower token than they have seen.
-		pushed.RunToken = state.LaterRun(pushed.RunToken, s.recorded.RunToken)
+		pushed.RunToken = state.LaterRun(pushed.RunToken, s.Recorded.RunToken)
 	}
-	if err := s.replace(ctx, pushed); err != nil {
+	if err := replace(s, ctx, pushed); err != nil {
 		return err
 	}
-	return a.say("Pushed the state of lineage %s: %d nodes, %d items; it has serial %d now.\nRun kubewright plan to see what differs from the configuration.\n",
+	return a.Printf("Pushed the state of lineage %s: %d nodes, %d items; it has serial %d now.\nRun kubewright plan to see what differs from the configuration.\n",
 		pushed.Lineage, len(pushed.Nodes), len(pushed.Items), pushed.Serial)
 }
 
 // readPushed reads the file of push, or stdin.
-func (a *app) readPushed(ctx context.Context, file string) ([]byte, error) {
+func readPushed(a *workspace.Workspace, ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
-		return a.everything(ctx)
+		return a.ReadAll(ctx)
 	}
-	b, err := safefile.ReadGiven(a.named(file), backend.MaxState)
+	b, err := safefile.ReadGiven(a.Named(file), backend.MaxState)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &diagError{diag.Diagnostics{diag.Errorf("No such file", "%s is not there. A state is written to a file with kubewright state pull > FILE, and older ones are beside the state as *.backup.SERIAL.", file)}}
+		err = console.Failure(diag.Diagnostics{diag.Errorf("No such file", "%s is not there. A state is written to a file with kubewright state pull > FILE, and older ones are beside the state as *.backup.SERIAL.", file)})
 	}
 	return b, err
 }
 
 // pushable refuses a state that the present one should not give way to; same reports
 // whether it is the present one.
-func (s *session) pushable(pushed *state.State, file string, force bool) (same bool, err error) {
-	now := s.recorded
+func pushable(s *session.Session, pushed *state.State, file string, force bool) (same bool, err error) {
+	now := s.Recorded
 	if now == nil {
 		return false, nil
 	}
@@ -150,10 +149,10 @@ func (s *session) pushable(pushed *state.State, file string, force bool) (same b
 	}
 	const way = "Nothing was written. With -force it is pushed all the same, and the present state is kept as a backup."
 	refuse := func(format string, args ...any) error {
-		return &diagError{diag.Diagnostics{diag.Errorf("State is not pushed", format+" "+way, args...)}}
+		return console.Failure(diag.Diagnostics{diag.Errorf("State is not pushed", format+" "+way, args...)})
 	}
 	switch {
-	case bytes.Equal(a, b) && !s.leftover:
+	case bytes.Equal(a, b) && !s.Leftover:
 		return true, nil
 	case force:
 		return false, nil
@@ -163,7 +162,7 @@ func (s *session) pushable(pushed *state.State, file string, force bool) (same b
 		return false, refuse("%s has serial %d, and the present state %d: it does not know what was done since.", file, pushed.Serial, now.Serial)
 	case pushed.Serial == now.Serial && !bytes.Equal(a, b):
 		return false, refuse("%s has serial %d as the present state has, and says something else: it was changed by hand, or the two have gone different ways.", file, pushed.Serial)
-	case s.leftover:
+	case s.Leftover:
 		return false, refuse("A run did not get to its end, and the journal holds what it did: %s does not know it.", file)
 	}
 	return false, nil
@@ -171,11 +170,11 @@ func (s *session) pushable(pushed *state.State, file string, force bool) (same b
 
 // replace writes a state over the present one. What the journal has is written first,
 // so that the backup has it.
-func (s *session) replace(ctx context.Context, st *state.State) error {
-	if s.leftover {
-		if err := s.save(ctx, s.recorded); err != nil {
+func replace(s *session.Session, ctx context.Context, st *state.State) error {
+	if s.Leftover {
+		if err := s.Save(ctx, s.Recorded); err != nil {
 			return err
 		}
 	}
-	return s.store.Replace(context.WithoutCancel(ctx), st)
+	return s.Store.Replace(context.WithoutCancel(ctx), st)
 }

@@ -1,13 +1,16 @@
 package cli
 
 import (
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/spf13/cobra"
 )
 
-func (a *app) validateCommand() *cobra.Command {
-	var o planOptions
+func validateCommand(a *workspace.Workspace) *cobra.Command {
+	var o session.Options
 	cmd := &cobra.Command{
 		Use: "validate", Short: "Check the configuration", Args: takes(0, 0),
 		Long: "validate checks the configuration without contacting any host and without a state: its syntax, what is\n" +
@@ -17,28 +20,28 @@ func (a *app) validateCommand() *cobra.Command {
 		Example: "  kubewright validate\n  kubewright validate -var-file=prod.kwvars\n" +
 			"  kubewright validate -json | jq -r '.diagnostics[].summary'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version, Ask: a.asker(cmd.Context(), o)})
+			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(a, cmd.Context(), o)})
 			if err := cmd.Context().Err(); err != nil {
 				return err // asked for a variable, and interrupted
 			}
-			diags = append(diags, a.unfit(cfg, diags, true)...)
-			a.sources = a.sourceText
-			if o.json {
-				if err := view.ValidateJSON(a.Stdout, diags, a.sources); err != nil {
+			diags = append(diags, a.CheckConfig(cfg, diags, true)...)
+			a.Sources = a.SourceText
+			if o.Json {
+				if err := ui.ValidateJSON(a.Stdout, diags, a.Sources); err != nil {
 					return err
 				}
 				if diags.HasErrors() {
-					return exit(exitError)
+					return console.Exit(console.ExitError)
 				}
 				return nil
 			}
-			if err := a.failed(diags); err != nil {
+			if err := a.Report(diags); err != nil {
 				return err
 			}
-			return view.Valid(a.Stdout, a.options())
+			return ui.Valid(a.Stdout, a.Options())
 		},
 	}
-	o.variableFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	variableFlags(&o, cmd.Flags())
+	cmd.Flags().BoolVar(&o.Json, "json", false, "print JSON")
 	return cmd
 }

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/spf13/cobra"
-
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *workspace.Workspace) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: takes(0, 0),
@@ -17,7 +18,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  kubewright version\n  kubewright version -json | jq -r .version",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return view.WriteJSON(a.Stdout, map[string]string{"version": Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
+				return ui.WriteJSON(a.Stdout, map[string]string{"version": console.Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
 			}
 			_, err := fmt.Fprint(a.Stdout, versionText())
 			return err
@@ -28,5 +29,5 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func versionText() string {
-	return fmt.Sprintf("kubewright v%s\non %s_%s\n", Version, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("kubewright v%s\non %s_%s\n", console.Version, runtime.GOOS, runtime.GOARCH)
 }

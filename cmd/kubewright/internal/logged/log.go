@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -171,7 +171,7 @@ func levelName(v slog.Value) string {
 func (l *Log) text(s string) string {
 	s = state.WithoutPasswords(l.secrets.Load().Text(s))
 	if l.clean {
-		s = view.Clean(s)
+		s = ui.Clean(s)
 	}
 	return s
 }
@@ -191,7 +191,7 @@ func (w *lines) Write(b []byte) (int, error) {
 	defer w.mu.Unlock()
 	text := w.log.secrets.Load().Text(strings.TrimSuffix(string(b), "\n"))
 	if w.clean {
-		text = view.Clean(text)
+		text = ui.Clean(text)
 	}
 	if _, err := io.WriteString(w.w, text+"\n"); err != nil {
 		return 0, err

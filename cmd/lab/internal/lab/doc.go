@@ -17,7 +17,8 @@
 //
 // # Words
 //
-// A lab is a bridge with hosts; several labs live side by side. A leftover is
+// A lab is a bridge with hosts; several labs live side by side. A guest is a host as
+// it lives on this machine: a folder, a network namespace, processes. A leftover is
 // what a lab whose maker was killed leaves behind; bringing up a lab of the same
 // name clears it first. A prepared host is ready for kubeadm or kubewright; a
 // bare one has Debian and sshd only, and the artifacts that would prepare it lie

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"time"
 
@@ -16,17 +15,6 @@ import (
 
 // apiPort is where API servers and the balancer listen.
 const apiPort = 6443
-
-// backends returns where the lab's API servers will listen.
-func (l *Lab) backends() []string {
-	var all []string
-	for _, h := range l.record.Hosts {
-		if h.Role == ControlPlane {
-			all = append(all, netip.AddrPortFrom(h.Address(), apiPort).String())
-		}
-	}
-	return all
-}
 
 // Serve runs the lab's balancer in this process until the context ends, and
 // keeps the lab so long.

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -210,16 +209,5 @@ func healthy(ctx context.Context, client *http.Client, url string) error {
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", resp.Status, body)
 	}
-	return err
-}
-
-// PutFile copies a file of the operator's to a host, owned by root.
-func (l *Lab) PutFile(ctx context.Context, host, from, to, mode string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	const script = `mkdir -p "$1" && cat >"$2" && chmod "$3" "$2"`
-	_, err = l.ExecInput(ctx, host, string(text), "sh", "-c", script, "sh", filepath.Dir(to), to, mode)
 	return err
 }

@@ -10,38 +10,44 @@ import (
 
 // Kill cuts a host's power: all its processes end at once, what is on its disks
 // stays. Its network card goes dead too.
-func (l *Lab) Kill(ctx context.Context, host string) error {
-	if _, err := l.Host(host); err != nil {
+func (l hosts) Kill(ctx context.Context, host string) error {
+	g, err := l.guest(host)
+	if err != nil {
 		return err
 	}
-	group := l.names().cgroup(host)
+	return g.kill(ctx)
+}
+
+// kill ends the host's processes and its network.
+func (g guest) kill(ctx context.Context) error {
+	group := g.lab.names().cgroup(g.Name)
 	if err := group.Kill(ctx); err != nil {
-		return fmt.Errorf("cannot kill host %s: %w", host, err)
+		return fmt.Errorf("cannot kill host %s: %w", g.Name, err)
 	}
 	if err := group.Remove(ctx); err != nil {
 		return err
 	}
-	return l.names().networkDown(ctx, host)
+	return g.lab.names().networkDown(ctx, g.Name)
 }
 
 // Start boots a killed host again and waits until it is ready.
-func (l *Lab) Start(ctx context.Context, host string) error {
-	h, err := l.Host(host)
+func (l hosts) Start(ctx context.Context, host string) error {
+	g, err := l.guest(host)
 	if err != nil {
 		return err
 	}
-	if _, err := l.pid1(host); err == nil {
+	if _, err := g.pid1(); err == nil {
 		return nil
 	}
-	if err := l.networkUp(ctx, h); err != nil {
+	if err := g.networkUp(ctx); err != nil {
 		return err
 	}
-	return l.boot(ctx, h)
+	return g.boot(ctx)
 }
 
 // Restart is Kill and Start. Rules, routes and links that the host had made are
 // gone then, as after any reboot.
-func (l *Lab) Restart(ctx context.Context, host string) error {
+func (l hosts) Restart(ctx context.Context, host string) error {
 	if err := l.Kill(ctx, host); err != nil {
 		return err
 	}
@@ -51,59 +57,67 @@ func (l *Lab) Restart(ctx context.Context, host string) error {
 // Reinstall makes a host again under its name and addresses, with disks, machine
 // id and SSH host keys of its own, and boots it. The lab's known hosts have its
 // new keys; its network card goes dead in between.
-func (l *Lab) Reinstall(ctx context.Context, host string) error {
-	h, err := l.Host(host)
+func (l hosts) Reinstall(ctx context.Context, host string) error {
+	g, err := l.guest(host)
 	if err != nil {
 		return err
 	}
-	if err := l.Kill(ctx, host); err != nil {
+	if err := g.kill(ctx); err != nil {
 		return err
 	}
-	if err := unmountBelow(l.hostDir(host)); err != nil {
+	if err := unmountBelow(g.dir()); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(l.hostDir(host)); err != nil {
+	if err := os.RemoveAll(g.dir()); err != nil {
 		return err
 	}
-	if err := l.writeHostKeys(h); err != nil {
+	if err := g.writeKeys(); err != nil {
 		return err
 	}
 	if err := l.writeKnownHosts(); err != nil {
 		return err
 	}
-	return l.hostUp(ctx, h)
+	return g.up(ctx)
 }
 
 // Pause stops all processes of a host where they are. Its kernel still accepts
 // connections, which then hang: the unkindest way to fail.
-func (l *Lab) Pause(_ context.Context, host string) error { return l.freeze(host, true) }
+func (l hosts) Pause(_ context.Context, host string) error { return l.freeze(host, true) }
 
 // Resume lets a paused host go on.
-func (l *Lab) Resume(_ context.Context, host string) error { return l.freeze(host, false) }
+func (l hosts) Resume(_ context.Context, host string) error { return l.freeze(host, false) }
 
-func (l *Lab) freeze(host string, frozen bool) error {
-	if _, err := l.Host(host); err != nil {
+func (l hosts) freeze(host string, frozen bool) error {
+	g, err := l.guest(host)
+	if err != nil {
 		return err
 	}
-	return l.names().cgroup(host).Freeze(frozen)
+	return l.names().cgroup(g.Name).Freeze(frozen)
 }
 
 // Disconnect pulls a host's network cable.
-func (l *Lab) Disconnect(ctx context.Context, host string) error { return l.setLink(ctx, host, "down") }
+func (l hosts) Disconnect(ctx context.Context, host string) error {
+	return l.setLink(ctx, host, "down")
+}
 
 // Connect plugs a host's network cable in.
-func (l *Lab) Connect(ctx context.Context, host string) error { return l.setLink(ctx, host, "up") }
+func (l hosts) Connect(ctx context.Context, host string) error { return l.setLink(ctx, host, "up") }
 
-func (l *Lab) setLink(ctx context.Context, host, state string) error {
-	if _, err := l.Host(host); err != nil {
+func (l hosts) setLink(ctx context.Context, host, state string) error {
+	g, err := l.guest(host)
+	if err != nil {
 		return err
 	}
-	return process.Run(ctx, "ip", "link", "set", l.names().link(host), state)
+	return process.Run(ctx, "ip", "link", "set", l.names().link(g.Name), state)
 }
 
 // State says in a word how a host is: running, paused, or down.
-func (l *Lab) State(host string) string {
-	if _, err := l.pid1(host); err != nil {
+func (l hosts) State(host string) string {
+	g, err := l.guest(host)
+	if err != nil {
+		return "down"
+	}
+	if _, err := g.pid1(); err != nil {
 		return "down"
 	}
 	if l.names().cgroup(host).Frozen() {

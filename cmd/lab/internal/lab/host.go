@@ -42,6 +42,29 @@ type Host struct {
 // Address returns the host's address of the family that comes first.
 func (h Host) Address() netip.Addr { return h.Addresses[0] }
 
+// guest is a host as it lives on this machine: a folder, a network namespace, and processes
+// in a cgroup.
+type guest struct {
+	Host
+	lab *layout
+}
+
+// dir returns a path in the host's folder.
+func (g guest) dir(elem ...string) string {
+	return g.lab.path(append([]string{"hosts", g.Name}, elem...)...)
+}
+
+// up makes the host and boots it.
+func (g guest) up(ctx context.Context) error {
+	if err := g.seed(); err != nil {
+		return fmt.Errorf("cannot make the folders of host %s: %w", g.Name, err)
+	}
+	if err := g.networkUp(ctx); err != nil {
+		return fmt.Errorf("cannot make the network of host %s: %w", g.Name, err)
+	}
+	return g.boot(ctx)
+}
+
 // bootScript mounts what a host sees and becomes its init.
 //
 //go:embed files/boot.sh
@@ -52,10 +75,10 @@ const bootTimeout = 2 * time.Minute
 
 // boot starts a host whose network and folder are there, and waits until its
 // systemd has started everything and its sshd answers.
-func (l *Lab) boot(ctx context.Context, h Host) error {
-	ended, err := l.start(h)
+func (g guest) boot(ctx context.Context) error {
+	ended, err := g.start()
 	if err != nil {
-		return fmt.Errorf("cannot start host %s: %w", h.Name, err)
+		return fmt.Errorf("cannot start host %s: %w", g.Name, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,18 +89,18 @@ func (l *Lab) boot(ctx context.Context, h Host) error {
 		case <-ctx.Done():
 		}
 	}()
-	err = process.Until(ctx, bootTimeout, 50*time.Millisecond, "host "+h.Name, func(ctx context.Context) error {
-		return l.ready(ctx, h)
+	err = process.Until(ctx, bootTimeout, 50*time.Millisecond, "host "+g.Name, func(ctx context.Context) error {
+		return g.ready(ctx)
 	})
 	if err != nil {
-		console, _ := os.ReadFile(l.hostDir(h.Name, "console.log"))
+		console, _ := os.ReadFile(g.dir("console.log"))
 		return fmt.Errorf("%w\nits console says:\n%s", err, process.Tail(string(console), process.TailLines))
 	}
 	return nil
 }
 
 // start starts the host's processes. The channel is closed when it has ended.
-func (l *Lab) start(h Host) (ended <-chan struct{}, err error) {
+func (g guest) start() (ended <-chan struct{}, err error) {
 	trees, err := cgroup.Hierarchies()
 	if err != nil {
 		return nil, err
@@ -93,26 +116,26 @@ func (l *Lab) start(h Host) (ended <-chan struct{}, err error) {
 	}
 	env := []string{
 		"PATH=" + searchPath,
-		"HOST_DIR=" + l.hostDir(h.Name),
-		"HOST_NAME=" + h.Name,
-		"LOWER=" + strings.Join(l.record.Layers, ":"),
+		"HOST_DIR=" + g.dir(),
+		"HOST_NAME=" + g.Name,
+		"LOWER=" + strings.Join(g.lab.record.Layers, ":"),
 		"CGROUPS=" + strings.Join(mounts, " "),
 	}
-	return detach(l.names().cgroup(h.Name), l.hostDir(h.Name, "console.log"), env,
-		"nsenter", "--net="+namespaceFile(l.names().namespace(h.Name)),
+	return detach(g.lab.names().cgroup(g.Name), g.dir("console.log"), env,
+		"nsenter", "--net="+namespaceFile(g.lab.names().namespace(g.Name)),
 		"unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child",
 		"/bin/sh", "-c", bootScript)
 }
 
 // ready says why a host is not ready yet.
-func (l *Lab) ready(ctx context.Context, h Host) error {
+func (g guest) ready(ctx context.Context) error {
 	// A degraded system is one with failed units. That is for the caller to
 	// see, not a reason to wait: it does not change by itself.
-	out, err := l.Exec(ctx, h.Name, "systemctl", "is-system-running")
+	out, err := g.exec(ctx, "", "systemctl", "is-system-running")
 	if state := strings.TrimSpace(string(out)); state != "running" && state != "degraded" {
 		return fmt.Errorf("system is %q: %w", state, err)
 	}
-	return greets(ctx, h.Address())
+	return greets(ctx, g.Address())
 }
 
 // greets asks for sshd's first line.
@@ -142,12 +165,12 @@ var errDown = errors.New("the host is not running")
 // pid1 returns the id, as we see it, of a host's init: the process of the
 // host's cgroup that is 1 in exactly one inner process namespace. (The first
 // process of a container on the host is 1 in a deeper one.)
-func (l *Lab) pid1(host string) (int, error) {
+func (g guest) pid1() (int, error) {
 	trees, err := cgroup.Hierarchies()
 	if err != nil {
 		return 0, err
 	}
-	group := l.names().cgroup(host)
+	group := g.lab.names().cgroup(g.Name)
 	for _, h := range trees {
 		if h.Dir != "" && h.Dir != "systemd" {
 			continue
@@ -188,16 +211,11 @@ func isInit(pid int) bool {
 	return false
 }
 
-// Command prepares a command that runs on a host as root, in its namespaces and
-// with a login's environment; the caller sets its streams and runs it. It does
-// not run in the host's cgroup, so a paused host can still be looked at.
-func (l *Lab) Command(ctx context.Context, host string, argv ...string) (*exec.Cmd, error) {
-	if _, err := l.Host(host); err != nil {
-		return nil, err
-	}
-	pid, err := l.pid1(host)
+// command prepares a command that runs on the host; see hosts.Command.
+func (g guest) command(ctx context.Context, argv ...string) (*exec.Cmd, error) {
+	pid, err := g.pid1()
 	if err != nil {
-		return nil, fmt.Errorf("cannot enter host %s: %w", host, err)
+		return nil, fmt.Errorf("cannot enter host %s: %w", g.Name, err)
 	}
 	args := append([]string{"--target", strconv.Itoa(pid), "--all", "--"}, argv...)
 	cmd := exec.CommandContext(ctx, "nsenter", args...)
@@ -209,15 +227,9 @@ func (l *Lab) Command(ctx context.Context, host string, argv ...string) (*exec.C
 	return cmd, nil
 }
 
-// Exec runs a command on a host as root and answers its standard output. The
-// error of a failure carries the tail of all output.
-func (l *Lab) Exec(ctx context.Context, host string, argv ...string) ([]byte, error) {
-	return l.ExecInput(ctx, host, "", argv...)
-}
-
-// ExecInput is Exec with a standard input.
-func (l *Lab) ExecInput(ctx context.Context, host, input string, argv ...string) ([]byte, error) {
-	cmd, err := l.Command(ctx, host, argv...)
+// exec runs a command on the host with a standard input and answers its output.
+func (g guest) exec(ctx context.Context, input string, argv ...string) ([]byte, error) {
+	cmd, err := g.command(ctx, argv...)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +238,7 @@ func (l *Lab) ExecInput(ctx context.Context, host, input string, argv ...string)
 	}
 	out, err := process.Output(cmd)
 	if err != nil {
-		return out, fmt.Errorf("host %s: %w", host, err)
+		return out, fmt.Errorf("host %s: %w", g.Name, err)
 	}
 	return out, nil
 }

@@ -68,16 +68,6 @@ func KubeadmCluster(ctx context.Context, l *Lab, o KubeadmOptions) (KubeadmTimes
 	return times, nil
 }
 
-func (l *Lab) hostsOf(role Role) []string {
-	var found []string
-	for _, h := range l.record.Hosts {
-		if h.Role == role {
-			found = append(found, h.Name)
-		}
-	}
-	return found
-}
-
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
 	rand.Read(b) // never fails
@@ -261,29 +251,4 @@ nodeRegistration: {%s}
 		text += fmt.Sprintf("controlPlane: {certificateKey: %q, localAPIEndpoint: {advertiseAddress: %q}}\n", k.certificateKey, h.Address())
 	}
 	return text
-}
-
-// Kubectl runs kubectl on a control plane with the administrator's rights.
-func (l *Lab) Kubectl(ctx context.Context, host string, args ...string) ([]byte, error) {
-	return l.KubectlInput(ctx, host, "", args...)
-}
-
-// KubectlInput is Kubectl with a standard input, for "apply -f -".
-func (l *Lab) KubectlInput(ctx context.Context, host, input string, args ...string) ([]byte, error) {
-	argv := append([]string{"kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf"}, args...)
-	return l.ExecInput(ctx, host, input, argv...)
-}
-
-// readyTimeout bounds the wait for nodes and CoreDNS.
-const readyTimeout = "3m"
-
-// WaitReady waits, asking through a control plane, until every node is Ready
-// and CoreDNS is available.
-func (l *Lab) WaitReady(ctx context.Context, host string) error {
-	if _, err := l.Kubectl(ctx, host, "wait", "nodes", "--all", "--for=condition=Ready", "--timeout="+readyTimeout); err != nil {
-		return err
-	}
-	_, err := l.Kubectl(ctx, host, "--namespace", "kube-system", "wait", "deployment/coredns",
-		"--for=condition=Available", "--timeout="+readyTimeout)
-	return err
 }

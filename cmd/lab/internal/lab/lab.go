@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/balancer"
@@ -54,26 +52,17 @@ type Options struct {
 	Balancer []string
 }
 
-// record is what the lab's folder remembers of it.
-type record struct {
-	Name       string       `json:"name"`
-	Kubernetes string       `json:"kubernetes"`
-	Bare       bool         `json:"bare"`
-	Families   Families     `json:"families"`
-	Subnet     netip.Prefix `json:"subnet"` // IPv4; what it is in IPv6 follows from it
-	Hosts      []Host       `json:"hosts"`
-	Layers     []string     `json:"layers"` // of every host, uppermost first
-	Store      string       `json:"store,omitempty"`
-	Artifacts  string       `json:"artifacts"`
-}
-
 // A Lab is a bridge with hosts. Its methods may be called concurrently for
 // different hosts.
 type Lab struct {
-	record   record
+	hosts
 	cache    *build.Cache
 	balancer *balancer.Balancer // nil where it runs in another process
 	release  func()             // lets go of the lab, where this process keeps it
+}
+
+func newLab(cache *build.Cache, r record) *Lab {
+	return &Lab{hosts: hosts{newLayout(cache, r)}, cache: cache}
 }
 
 // Up clears what an earlier lab of the same name left, and brings up a new one.
@@ -169,10 +158,11 @@ func (o *Options) lab() (*Lab, error) {
 		return nil, err
 	}
 	r := record{Name: o.Name, Kubernetes: release.Kubernetes, Bare: o.Bare, Families: o.Families}
-	return &Lab{record: r, cache: &cache}, nil
+	return newLab(&cache, r), nil
 }
 
-func hosts(families Families, subnet netip.Prefix, controlPlanes, workers int) []Host {
+// chooseHosts returns the hosts of a new lab, control planes first.
+func chooseHosts(families Families, subnet netip.Prefix, controlPlanes, workers int) []Host {
 	var all []Host
 	add := func(name string, role Role, n int) {
 		all = append(all, Host{Name: name, Role: role, Addresses: families.addresses(subnet, n), Pods: families.pods(n)})
@@ -239,34 +229,25 @@ func (l *Lab) up(ctx context.Context, o Options) error {
 		return err
 	}
 	// Now that this lab is known, nobody puts them back who goes down.
-	if err := l.saveSysctls(ctx); err != nil {
+	if err := saveSysctls(ctx, l.cache); err != nil {
 		return err
 	}
-	if err := l.eachHost(func(h Host) error { return l.hostUp(ctx, h) }); err != nil {
+	if err := l.eachHost(func(g guest) error { return g.up(ctx) }); err != nil {
 		return err
 	}
 	return l.startBalancer(ctx, o.Balancer)
 }
 
 // eachHost does something on all hosts at the same time.
-func (l *Lab) eachHost(do func(Host) error) error {
-	errs := make([]error, len(l.record.Hosts))
+func (l *Lab) eachHost(do func(guest) error) error {
+	all := l.guests()
+	errs := make([]error, len(all))
 	var group sync.WaitGroup
-	for i, h := range l.record.Hosts {
-		group.Go(func() { errs[i] = do(h) })
+	for i, g := range all {
+		group.Go(func() { errs[i] = do(g) })
 	}
 	group.Wait()
 	return errors.Join(errs...)
-}
-
-func (l *Lab) hostUp(ctx context.Context, h Host) error {
-	if err := l.seed(h); err != nil {
-		return fmt.Errorf("cannot make the folders of host %s: %w", h.Name, err)
-	}
-	if err := l.networkUp(ctx, h); err != nil {
-		return fmt.Errorf("cannot make the network of host %s: %w", h.Name, err)
-	}
-	return l.boot(ctx, h)
 }
 
 // Open returns a lab that is up, from its folder.
@@ -274,7 +255,7 @@ func Open(cache *build.Cache, name string) (*Lab, error) {
 	if name == "" {
 		name = defaultName
 	}
-	l := &Lab{cache: cache, record: record{Name: name}}
+	l := newLab(cache, record{Name: name})
 	text, err := os.ReadFile(l.path("lab.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("cannot find lab %s: it is not up (labs that are: %v)", name, Names(cache))
@@ -324,7 +305,7 @@ func Clear(ctx context.Context, cache *build.Cache, name string) error {
 	if os.Geteuid() != 0 {
 		return ErrNeedsRoot
 	}
-	return (&Lab{cache: cache, record: record{Name: name}}).Down(ctx)
+	return newLab(cache, record{Name: name}).Down(ctx)
 }
 
 // clear removes what bears the lab's name, in the order in which things hold
@@ -357,77 +338,5 @@ func (l *Lab) clear(ctx context.Context) error {
 	if err := os.RemoveAll(l.path()); err != nil {
 		return err
 	}
-	return l.restoreSysctls(ctx)
+	return restoreSysctls(ctx, l.cache)
 }
-
-func (l *Lab) names() names { return names{l.record.Name} }
-
-// path returns a path in the lab's folder.
-func (l *Lab) path(elem ...string) string {
-	return l.cache.Path(append([]string{"labs", l.record.Name}, elem...)...)
-}
-
-func (l *Lab) hostDir(host string, elem ...string) string {
-	return l.path(append([]string{"hosts", host}, elem...)...)
-}
-
-// Name returns the lab's name.
-func (l *Lab) Name() string { return l.record.Name }
-
-// Dir returns the lab's folder; it goes with the lab.
-func (l *Lab) Dir() string { return l.path() }
-
-// Hosts returns all hosts, control planes first.
-func (l *Lab) Hosts() []Host { return slices.Clone(l.record.Hosts) }
-
-// Host returns a host by name.
-func (l *Lab) Host(name string) (Host, error) {
-	var known []string
-	for _, h := range l.record.Hosts {
-		if h.Name == name {
-			return h, nil
-		}
-		known = append(known, h.Name)
-	}
-	return Host{}, fmt.Errorf("cannot find host %q: there are %s", name, strings.Join(known, " "))
-}
-
-// Release returns the versions the lab is made for.
-func (l *Lab) Release() build.Release {
-	r, err := build.FindRelease(l.record.Kubernetes)
-	if err != nil {
-		return build.Release{Kubernetes: l.record.Kubernetes}
-	}
-	return r
-}
-
-// Artifacts returns what an operator would bring to a bare host.
-func (l *Lab) Artifacts() build.Artifacts {
-	return build.Artifacts{Dir: l.record.Artifacts, Release: l.Release()}
-}
-
-// PrivateKey returns the path of the SSH key that all users of all hosts accept.
-func (l *Lab) PrivateKey() string { return l.path("id_ed25519") }
-
-// KnownHosts returns the path of the file with the hosts' SSH keys.
-func (l *Lab) KnownHosts() string { return l.path("known_hosts") }
-
-// SSHConfig returns the path of an OpenSSH configuration that knows the hosts
-// by name: ssh -F FILE cp1.
-func (l *Lab) SSHConfig() string { return l.path("ssh_config") }
-
-// Endpoint returns the name of the API endpoint, which the hosts know, and the
-// address behind it, where the balancer listens.
-func (l *Lab) Endpoint() (name string, address netip.AddrPort) {
-	return "api." + l.names().domain(), netip.AddrPortFrom(l.addresses(machineOctet)[0], apiPort)
-}
-
-// Families returns which families the lab's addresses have.
-func (l *Lab) Families() Families { return l.record.Families }
-
-// PodSubnets returns the ranges that the pods of all hosts are in, one per
-// family, as a cluster is told them.
-func (l *Lab) PodSubnets() []netip.Prefix { return l.record.Families.podSubnets() }
-
-// addresses returns those of the number N within the lab.
-func (l *Lab) addresses(n int) []netip.Addr { return l.record.Families.addresses(l.record.Subnet, n) }

@@ -50,7 +50,7 @@ func TestHosts(t *testing.T) {
 		IPv6:      "[{cp1 control-plane [fd00:10:77:5::b] [fd00:10:244:b::/64]} {cp2 control-plane [fd00:10:77:5::c] [fd00:10:244:c::/64]} {w1 worker [fd00:10:77:5::15] [fd00:10:244:15::/64]}]",
 		DualStack: "[{cp1 control-plane [10.77.5.11 fd00:10:77:5::b] [10.244.11.0/24 fd00:10:244:b::/64]} {cp2 control-plane [10.77.5.12 fd00:10:77:5::c] [10.244.12.0/24 fd00:10:244:c::/64]} {w1 worker [10.77.5.21 fd00:10:77:5::15] [10.244.21.0/24 fd00:10:244:15::/64]}]",
 	} {
-		if got := fmt.Sprint(hosts(families, netip.MustParsePrefix("10.77.5.0/24"), 2, 1)); got != want {
+		if got := fmt.Sprint(chooseHosts(families, netip.MustParsePrefix("10.77.5.0/24"), 2, 1)); got != want {
 			t.Errorf("%q: got %s, want %s", families, got, want)
 		}
 	}
@@ -86,11 +86,8 @@ func TestUnknownHost(t *testing.T) {
 func testLab(t *testing.T) *Lab {
 	t.Helper()
 	subnet := netip.MustParsePrefix("10.77.5.0/24")
-	return &Lab{
-		cache: &build.Cache{Dir: t.TempDir()},
-		record: record{
-			Name: "x", Kubernetes: build.DefaultKubernetes, Subnet: subnet,
-			Hosts: hosts(IPv4, subnet, 1, 1), Layers: []string{t.TempDir(), t.TempDir()},
-		},
-	}
+	return newLab(&build.Cache{Dir: t.TempDir()}, record{
+		Name: "x", Kubernetes: build.DefaultKubernetes, Subnet: subnet,
+		Hosts: chooseHosts(IPv4, subnet, 1, 1), Layers: []string{t.TempDir(), t.TempDir()},
+	})
 }

@@ -29,8 +29,12 @@ import (
 // Left out is what changes on an idle host: logs, the journal, runtime state of
 // systemd, sizes and digests of databases. Of the container runtime's content,
 // whose names are digests, the digests are not computed again.
-func (l *Lab) Listing(ctx context.Context, host string) (string, error) {
-	pid, err := l.pid1(host)
+func (l hosts) Listing(ctx context.Context, host string) (string, error) {
+	g, err := l.guest(host)
+	if err != nil {
+		return "", fmt.Errorf("cannot list host %s: %w", host, err)
+	}
+	pid, err := g.pid1()
 	if err != nil {
 		return "", fmt.Errorf("cannot list host %s: %w", host, err)
 	}
@@ -46,7 +50,7 @@ func (l *Lab) Listing(ctx context.Context, host string) (string, error) {
 	}
 	lines = append(lines, files...)
 	for _, q := range questions() {
-		out, err := l.Exec(ctx, host, q.argv...)
+		out, err := g.exec(ctx, "", q.argv...)
 		if err != nil {
 			return "", fmt.Errorf("cannot list host %s: %w", host, err)
 		}

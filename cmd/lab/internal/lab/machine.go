@@ -44,13 +44,13 @@ func sysctlPath(name string) string {
 func sysctlFile(c *build.Cache) string { return c.Path("labs", "sysctls.json") }
 
 // saveSysctls remembers, when the first lab goes up, how the machine was.
-func (l *Lab) saveSysctls(ctx context.Context) error {
-	unlock, err := l.cache.Lock(ctx, "sysctls")
+func saveSysctls(ctx context.Context, cache *build.Cache) error {
+	unlock, err := cache.Lock(ctx, "sysctls")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if disk.Exists(sysctlFile(l.cache)) {
+	if disk.Exists(sysctlFile(cache)) {
 		return nil
 	}
 	values := map[string]string{}
@@ -63,10 +63,10 @@ func (l *Lab) saveSysctls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.cache.Path("labs"), 0o755); err != nil {
+	if err := os.MkdirAll(cache.Path("labs"), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(sysctlFile(l.cache), text, 0o644); err != nil {
+	if err := os.WriteFile(sysctlFile(cache), text, 0o644); err != nil {
 		return err
 	}
 	for name, least := range sharedSysctls() {
@@ -81,14 +81,14 @@ func (l *Lab) saveSysctls(ctx context.Context) error {
 }
 
 // restoreSysctls puts them back when the last lab has gone.
-func (l *Lab) restoreSysctls(ctx context.Context) error {
-	unlock, err := l.cache.Lock(ctx, "sysctls")
+func restoreSysctls(ctx context.Context, cache *build.Cache) error {
+	unlock, err := cache.Lock(ctx, "sysctls")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	text, err := os.ReadFile(sysctlFile(l.cache))
-	if errors.Is(err, fs.ErrNotExist) || len(Names(l.cache)) > 0 {
+	text, err := os.ReadFile(sysctlFile(cache))
+	if errors.Is(err, fs.ErrNotExist) || len(Names(cache)) > 0 {
 		return nil
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *Lab) restoreSysctls(ctx context.Context) error {
 			return fmt.Errorf("cannot restore %s: %w", name, err)
 		}
 	}
-	return os.Remove(sysctlFile(l.cache))
+	return os.Remove(sysctlFile(cache))
 }
 
 // unmountBelow unmounts whatever is mounted below a folder in our own mount

@@ -130,7 +130,7 @@ func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 	if l.record.Subnet, err = chooseSubnet(l.record.Name, used); err != nil {
 		return err
 	}
-	l.record.Hosts = hosts(l.record.Families, l.record.Subnet, o.ControlPlanes, o.Workers)
+	l.record.Hosts = chooseHosts(l.record.Families, l.record.Subnet, o.ControlPlanes, o.Workers)
 	name := l.names().bridge()
 	if err := ipBatch(ctx, "", family4,
 		fmt.Sprintf("link add %s address %s type bridge", name, mac(l.record.Subnet, machineOctet)),
@@ -154,12 +154,12 @@ func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 //     "host unreachable"; one in 127.0.0.0/8 is a loop to CoreDNS.
 //   - What pods send and only the default route would take is unreachable: the
 //     machine, which has no way to the pods, could not tell them.
-func (l *Lab) networkUp(ctx context.Context, h Host) error {
-	n := l.names()
-	ns, link := n.namespace(h.Name), n.link(h.Name)
+func (g guest) networkUp(ctx context.Context) error {
+	n := g.lab.names()
+	ns, link := n.namespace(g.Name), n.link(g.Name)
 	if err := ipBatch(ctx, "", family4,
 		"netns add "+ns,
-		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", link, mac(l.record.Subnet, h.number()), ns),
+		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", link, mac(g.lab.record.Subnet, g.number()), ns),
 		fmt.Sprintf("link set %s master %s up", link, n.bridge()),
 	); err != nil {
 		return err
@@ -172,8 +172,8 @@ func (l *Lab) networkUp(ctx context.Context, h Host) error {
 	if err := ipBatch(ctx, ns, family4, "link set lo up", "link set eth0 up"); err != nil {
 		return err
 	}
-	for i, a := range h.Addresses {
-		if err := ipBatch(ctx, ns, familyOf(a), l.addressing(h, i)...); err != nil {
+	for i, a := range g.Addresses {
+		if err := ipBatch(ctx, ns, familyOf(a), g.addressing(i)...); err != nil {
 			return err
 		}
 	}
@@ -181,17 +181,17 @@ func (l *Lab) networkUp(ctx context.Context, h Host) error {
 }
 
 // addressing returns what a host's network has of one family, the i-th.
-func (l *Lab) addressing(h Host, i int) []string {
-	machine, nameServer := l.addresses(machineOctet)[i], l.addresses(nameServerOctet)[i]
+func (g guest) addressing(i int) []string {
+	machine, nameServer := g.lab.addresses(machineOctet)[i], g.lab.addresses(nameServerOctet)[i]
 	lines := []string{
-		addressAdd(h.Addresses[i], "eth0"),
+		addressAdd(g.Addresses[i], "eth0"),
 		fmt.Sprintf("route add default via %s", machine),
 		fmt.Sprintf("address add %s/%d dev lo scope host", nameServer, nameServer.BitLen()),
 		"rule add priority 100 iif cni0 lookup main suppress_prefixlength 0",
 		"rule add priority 101 iif cni0 unreachable",
 	}
-	for _, other := range l.record.Hosts {
-		if other.Name != h.Name {
+	for _, other := range g.lab.record.Hosts {
+		if other.Name != g.Name {
 			lines = append(lines, fmt.Sprintf("route add %s via %s", other.Pods[i], other.Addresses[i]))
 		}
 	}

@@ -54,7 +54,7 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("hardware address %s", got)
 	}
 	for _, families := range []Families{IPv4, IPv6, DualStack} {
-		for _, h := range hosts(families, netip.MustParsePrefix("10.77.5.0/24"), 1, 1) {
+		for _, h := range chooseHosts(families, netip.MustParsePrefix("10.77.5.0/24"), 1, 1) {
 			for i, p := range h.Pods {
 				if !families.podSubnets()[i].Overlaps(p) || h.number() != 11 && h.number() != 21 {
 					t.Errorf("%q: host %d has pods %s", families, h.number(), p)

@@ -2,30 +2,19 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// Kubeconfig returns the administrator's kubeconfig of a control plane, changed
-// so that it works on this machine, where nobody knows the endpoint's name.
-func (l *Lab) Kubeconfig(ctx context.Context, host string) ([]byte, error) {
-	text, err := l.Exec(ctx, host, "cat", "/etc/kubernetes/admin.conf")
-	if err != nil {
-		return nil, err
-	}
-	name, address := l.Endpoint()
-	there := fmt.Sprintf("server: https://%s:%d", name, address.Port())
-	here := fmt.Sprintf("server: https://%s\n    tls-server-name: %s", address, name)
-	return []byte(strings.Replace(string(text), there, here, 1)), nil
-}
-
 // InstallPrograms replaces Kubernetes' programs on a host by those of another
 // release, as upgrading its packages would: kubeadm, kubelet, kubectl or crictl.
 func (l *Lab) InstallPrograms(ctx context.Context, host, version string, names ...string) error {
+	g, err := l.guest(host)
+	if err != nil {
+		return err
+	}
 	release, err := build.FindRelease(version)
 	if err != nil {
 		return err
@@ -35,7 +24,7 @@ func (l *Lab) InstallPrograms(ctx context.Context, host, version string, names .
 		return err
 	}
 	for _, name := range names {
-		if err := l.install(ctx, host, paths[name], "/usr/bin/"+name); err != nil {
+		if err := g.install(ctx, paths[name], "/usr/bin/"+name); err != nil {
 			return err
 		}
 	}
@@ -44,13 +33,13 @@ func (l *Lab) InstallPrograms(ctx context.Context, host, version string, names .
 
 // install copies a program onto a host, beside its target first: one that runs
 // cannot be written.
-func (l *Lab) install(ctx context.Context, host, from, to string) error {
+func (g guest) install(ctx context.Context, from, to string) error {
 	file, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	cmd, err := l.Command(ctx, host, "sh", "-euc", `cat >"$1.new"; chmod 755 "$1.new"; mv "$1.new" "$1"`, "sh", to)
+	cmd, err := g.command(ctx, "sh", "-euc", `cat >"$1.new"; chmod 755 "$1.new"; mv "$1.new" "$1"`, "sh", to)
 	if err != nil {
 		return err
 	}

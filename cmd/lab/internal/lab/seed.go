@@ -30,7 +30,7 @@ const SudoPassword = "lab-password"
 
 // writeFolder writes the lab's own files: keys, what a client of the hosts
 // needs, and the record.
-func (l *Lab) writeFolder() error {
+func (l *layout) writeFolder() error {
 	if err := os.MkdirAll(l.path("hosts"), 0o755); err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func (l *Lab) writeFolder() error {
 	if err := writeKey(l.PrivateKey(), private, "kubewright-lab"); err != nil {
 		return err
 	}
-	for _, h := range l.record.Hosts {
-		if err := l.writeHostKeys(h); err != nil {
+	for _, g := range l.guests() {
+		if err := g.writeKeys(); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (l *Lab) writeFolder() error {
 	return os.WriteFile(l.path("lab.json"), append(text, '\n'), 0o644)
 }
 
-func (l *Lab) sshConfig() string {
+func (l *layout) sshConfig() string {
 	var b strings.Builder
 	for _, h := range l.record.Hosts {
 		fmt.Fprintf(&b, "Host %s\n  HostName %s\n\n", h.Name, h.Address())
@@ -71,9 +71,9 @@ func (l *Lab) sshConfig() string {
 // hostKeyKinds are those that clients prefer.
 var hostKeyKinds = []string{"ed25519", "ecdsa"}
 
-// writeHostKeys makes a host's SSH keys in its folder.
-func (l *Lab) writeHostKeys(h Host) error {
-	if err := os.MkdirAll(l.hostDir(h.Name, "ssh"), 0o700); err != nil {
+// writeKeys makes a host's SSH keys in its folder.
+func (g guest) writeKeys() error {
+	if err := os.MkdirAll(g.dir("ssh"), 0o700); err != nil {
 		return err
 	}
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
@@ -85,27 +85,27 @@ func (l *Lab) writeHostKeys(h Host) error {
 		return err
 	}
 	for i, key := range []any{ed, ec} {
-		if err := writeKey(l.hostKeyFile(h, hostKeyKinds[i]), key, "root@"+h.Name); err != nil {
+		if err := writeKey(g.keyFile(hostKeyKinds[i]), key, "root@"+g.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Lab) hostKeyFile(h Host, kind string) string {
-	return l.hostDir(h.Name, "ssh", "ssh_host_"+kind+"_key")
+func (g guest) keyFile(kind string) string {
+	return g.dir("ssh", "ssh_host_"+kind+"_key")
 }
 
 // writeKnownHosts writes for clients of the hosts which keys they have.
-func (l *Lab) writeKnownHosts() error {
+func (l *layout) writeKnownHosts() error {
 	var known strings.Builder
-	for _, h := range l.record.Hosts {
+	for _, g := range l.guests() {
 		for _, kind := range hostKeyKinds {
-			public, err := os.ReadFile(l.hostKeyFile(h, kind) + ".pub")
+			public, err := os.ReadFile(g.keyFile(kind) + ".pub")
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&known, "%s,%s %s", h.Name, joinAddresses(h.Addresses), public)
+			fmt.Fprintf(&known, "%s,%s %s", g.Name, joinAddresses(g.Addresses), public)
 		}
 	}
 	return os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644)
@@ -130,43 +130,43 @@ func writeKey(file string, private any, comment string) error {
 
 // seed fills a new host's folder: what distinguishes it from the others, in the
 // upper layer of its overlay, and the folders that are mounted from outside.
-func (l *Lab) seed(h Host) error {
+func (g guest) seed() error {
 	for _, name := range []string{"upper", "work", "root", "kubelet", "etcd", "containerd"} {
-		if err := os.MkdirAll(l.hostDir(h.Name, name), 0o755); err != nil {
+		if err := os.MkdirAll(g.dir(name), 0o755); err != nil {
 			return err
 		}
 	}
 	// All hosts share one disk, and etcd waits for it at each write: a host that reads
 	// images would hold up the etcd of another one, as no other host does.
-	if err := unix.Mount("tmpfs", l.hostDir(h.Name, "etcd"), "tmpfs", 0, "mode=700,size=4g"); err != nil {
+	if err := unix.Mount("tmpfs", g.dir("etcd"), "tmpfs", 0, "mode=700,size=4g"); err != nil {
 		return fmt.Errorf("cannot mount memory for etcd's data: %w", err)
 	}
-	if err := os.WriteFile(l.hostDir(h.Name, "product_uuid"), []byte(randomUUID()+"\n"), 0o444); err != nil {
+	if err := os.WriteFile(g.dir("product_uuid"), []byte(randomUUID()+"\n"), 0o444); err != nil {
 		return err
 	}
-	if l.record.Store != "" {
-		if err := build.CloneStore(l.record.Store, l.hostDir(h.Name, "containerd")); err != nil {
+	if g.lab.record.Store != "" {
+		if err := build.CloneStore(g.lab.record.Store, g.dir("containerd")); err != nil {
 			return err
 		}
 	}
-	for name, f := range l.seedFiles(h) {
-		if err := l.seedFile(h, name, f.text, f.mode); err != nil {
+	for name, f := range g.seedFiles() {
+		if err := g.seedFile(name, f.text, f.mode); err != nil {
 			return err
 		}
 	}
 	for _, kind := range hostKeyKinds {
 		for suffix, mode := range map[string]os.FileMode{"": 0o600, ".pub": 0o644} {
 			name := "ssh_host_" + kind + "_key" + suffix
-			text, err := os.ReadFile(l.hostDir(h.Name, "ssh", name))
+			text, err := os.ReadFile(g.dir("ssh", name))
 			if err != nil {
 				return err
 			}
-			if err := l.seedFile(h, "etc/ssh/"+name, string(text), mode); err != nil {
+			if err := g.seedFile("etc/ssh/"+name, string(text), mode); err != nil {
 				return err
 			}
 		}
 	}
-	return l.authorize(h)
+	return g.authorize()
 }
 
 type seedFile struct {
@@ -174,17 +174,17 @@ type seedFile struct {
 	mode os.FileMode
 }
 
-func (l *Lab) seedFiles(h Host) map[string]seedFile {
+func (g guest) seedFiles() map[string]seedFile {
 	files := map[string]seedFile{
-		"etc/hostname":    {h.Name + "\n", 0o644},
-		"etc/hosts":       {l.hostsFile(), 0o644},
-		"etc/resolv.conf": {fmt.Sprintf("nameserver %s\n", l.addresses(nameServerOctet)[0]), 0o644},
+		"etc/hostname":    {g.Name + "\n", 0o644},
+		"etc/hosts":       {g.lab.hostsFile(), 0o644},
+		"etc/resolv.conf": {fmt.Sprintf("nameserver %s\n", g.lab.addresses(nameServerOctet)[0]), 0o644},
 		"etc/machine-id":  {strings.ReplaceAll(randomUUID(), "-", "") + "\n", 0o444},
 		// As Ubuntu's rsyslog has it: a group can write to the folder that pods' logs are in.
 		"etc/tmpfiles.d/00rsyslog.conf": {"d /var/log 0775 root adm -\n", 0o644},
 	}
-	if !l.record.Bare {
-		files["etc/cni/net.d/10-lab.conflist"] = seedFile{networkConfig(h), 0o644}
+	if !g.lab.record.Bare {
+		files["etc/cni/net.d/10-lab.conflist"] = seedFile{networkConfig(g.Host), 0o644}
 	}
 	return files
 }
@@ -198,7 +198,7 @@ func joinAddresses(all []netip.Addr) string {
 }
 
 // hostsFile names all hosts and the API endpoint, as there is no name server.
-func (l *Lab) hostsFile() string {
+func (l *layout) hostsFile() string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
 	for _, h := range l.record.Hosts {
@@ -242,8 +242,8 @@ func networkConfig(h Host) string {
 }
 
 // authorize lets the lab's key in as every user.
-func (l *Lab) authorize(h Host) error {
-	key, err := os.ReadFile(l.PrivateKey() + ".pub")
+func (g guest) authorize() error {
+	key, err := os.ReadFile(g.lab.PrivateKey() + ".pub")
 	if err != nil {
 		return err
 	}
@@ -253,16 +253,16 @@ func (l *Lab) authorize(h Host) error {
 			home = "root"
 		}
 		name := filepath.Join(home, ".ssh/authorized_keys")
-		if err := l.seedFile(h, name, string(key), 0o600); err != nil {
+		if err := g.seedFile(name, string(key), 0o600); err != nil {
 			return err
 		}
-		owner := filepath.Join(l.hostDir(h.Name, "upper"), home)
+		owner := filepath.Join(g.dir("upper"), home)
 		for _, path := range []string{filepath.Dir(name), name} {
-			if err := disk.CopyOwner(owner, l.hostDir(h.Name, "upper", path)); err != nil {
+			if err := disk.CopyOwner(owner, g.dir("upper", path)); err != nil {
 				return err
 			}
 		}
-		if err := os.Chmod(l.hostDir(h.Name, "upper", filepath.Dir(name)), 0o700); err != nil {
+		if err := os.Chmod(g.dir("upper", filepath.Dir(name)), 0o700); err != nil {
 			return err
 		}
 	}
@@ -271,8 +271,8 @@ func (l *Lab) authorize(h Host) error {
 
 // seedFile writes a file into the upper layer. A folder there hides the mode
 // and owner of the same folder below, so they are copied.
-func (l *Lab) seedFile(h Host, name, text string, mode os.FileMode) error {
-	upper := l.hostDir(h.Name, "upper")
+func (g guest) seedFile(name, text string, mode os.FileMode) error {
+	upper := g.dir("upper")
 	dir := ""
 	for part := range strings.SplitSeq(filepath.Dir(name), "/") {
 		dir = filepath.Join(dir, part)
@@ -283,7 +283,7 @@ func (l *Lab) seedFile(h Host, name, text string, mode os.FileMode) error {
 		if err := os.Mkdir(target, 0o755); err != nil {
 			return err
 		}
-		for _, layer := range l.record.Layers {
+		for _, layer := range g.lab.record.Layers {
 			if lower := filepath.Join(layer, dir); disk.Exists(lower) {
 				if err := disk.CopyAttributes(lower, target); err != nil {
 					return err

@@ -65,7 +65,7 @@ func TestFolder(t *testing.T) {
 
 func hostKey(t *testing.T, l *Lab, h Host, kind string) ssh.PublicKey {
 	t.Helper()
-	text, err := os.ReadFile(l.hostDir(h.Name, "ssh", "ssh_host_"+kind+"_key.pub"))
+	text, err := os.ReadFile((guest{h, l.layout}).dir("ssh", "ssh_host_"+kind+"_key.pub"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,20 +81,20 @@ func hostKey(t *testing.T, l *Lab, h Host, kind string) ssh.PublicKey {
 func TestSeedFileKeepsModesOfFolders(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)
-	h := l.Hosts()[0]
+	g := l.guests()[0]
 	for i, mode := range []fs.FileMode{0o700, 0o755} {
 		if err := os.MkdirAll(filepath.Join(l.record.Layers[i], "root"), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(l.hostDir(h.Name, "upper"), 0o755); err != nil {
+	if err := os.MkdirAll(g.dir("upper"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.seedFile(h, "root/.ssh/authorized_keys", "key\n", 0o600); err != nil {
+	if err := g.seedFile("root/.ssh/authorized_keys", "key\n", 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]fs.FileMode{"root": 0o700, "root/.ssh": 0o755, "root/.ssh/authorized_keys": 0o600} {
-		stat, err := os.Stat(l.hostDir(h.Name, "upper", name))
+		stat, err := os.Stat(g.dir("upper", name))
 		if err != nil || stat.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v; want %v", name, stat.Mode(), err, want)
 		}
@@ -104,7 +104,8 @@ func TestSeedFileKeepsModesOfFolders(t *testing.T) {
 func TestSeedFiles(t *testing.T) {
 	t.Parallel()
 	l := testLab(t)
-	files := l.seedFiles(l.Hosts()[1])
+	g := l.guests()[1]
+	files := g.seedFiles()
 	for name, want := range map[string]string{
 		"etc/hostname":    "w1\n",
 		"etc/hosts":       "10.77.5.11 cp1\n10.77.5.21 w1\n10.77.5.1 api.x.test\n",
@@ -117,7 +118,7 @@ func TestSeedFiles(t *testing.T) {
 	if id := files["etc/machine-id"].text; !regexp.MustCompile(`^[0-9a-f]{32}\n$`).MatchString(id) {
 		t.Errorf("machine id %q", id)
 	}
-	if l.seedFiles(l.Hosts()[1])["etc/machine-id"] == files["etc/machine-id"] {
+	if g.seedFiles()["etc/machine-id"] == files["etc/machine-id"] {
 		t.Error("machine ids repeat")
 	}
 	var network struct{ Plugins []map[string]any }
@@ -128,7 +129,7 @@ func TestSeedFiles(t *testing.T) {
 		t.Errorf("network %v", network)
 	}
 	l.record.Bare = true
-	if _, ok := l.seedFiles(l.Hosts()[1])["etc/cni/net.d/10-lab.conflist"]; ok {
+	if _, ok := g.seedFiles()["etc/cni/net.d/10-lab.conflist"]; ok {
 		t.Error("a bare host has a pod network")
 	}
 }

@@ -1,0 +1,509 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/runreport"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/engine"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drift"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// Apply is a plan that is approved, carried out and recorded.
+type Apply struct {
+	*session.Session
+	// held is what policies have against going on with the run.
+	held []planner.PolicyFinding
+}
+
+// CarryOut makes a plan, shows it, asks, and does it. prepare, when it is not
+// nil, says which plan that is; otherwise it is what the configuration asks for.
+func CarryOut(a *workspace.Workspace, ctx context.Context, o session.Options, by Approval, operation string, prepare func(*session.Session)) error {
+	if o.Json && !by.given() {
+		return console.Misuse("kubewright "+operation, errors.New("with -json nobody is asked: give -auto-approve as well"))
+	}
+	opened, err := session.Open(a, ctx, o, operation)
+	if err != nil {
+		return err
+	}
+	s := &Apply{Session: opened}
+	defer s.Close()
+	by.unauthenticated = s.Unauthenticated
+	s.Approved = by.Digest != "" || by.Saved != nil && !by.unauthenticated
+	if prepare != nil {
+		prepare(s.Session)
+	}
+	if err := s.planFor(ctx, by); err != nil {
+		return err
+	}
+	if err := s.Show(); err != nil {
+		return err
+	}
+	if by.Saved == nil { // of which it was asked before
+		if err := by.approves(s.Session, s.Result.Plan); err != nil {
+			return err
+		}
+	}
+	if s.Result.Plan.Empty() {
+		return s.whole(s.settle(ctx, by))
+	}
+	if err := s.permitted(); err != nil {
+		return err
+	}
+	if !by.given() {
+		if err := s.confirm(ctx); err != nil {
+			return err
+		}
+	}
+	if len(s.Result.Plan.Steps) == 0 {
+		return s.whole(s.settle(ctx, by))
+	}
+	return s.whole(s.execute(ctx, by))
+}
+
+// planFor plans, and refuses when that is not the saved plan which is to be
+// carried out.
+func (s *Apply) planFor(ctx context.Context, by Approval) error {
+	if by.Saved == nil {
+		return s.Plan(ctx)
+	}
+	// What goes on with a plan is only the rest of it, and has another digest.
+	if err := by.approves(s.Session, by.Saved.Plan); err != nil {
+		return err
+	}
+	if err := s.fits(by.Saved); err != nil {
+		return err
+	}
+	if err := s.approvable(by); err != nil {
+		return err
+	}
+	if s.Resumed != nil {
+		s.resume(by.Saved.Plan)
+	}
+	if err := s.Plan(ctx); err != nil {
+		return err
+	}
+	return s.unmoved(by.Saved)
+}
+
+func Operation(o session.Options) string {
+	if o.Destroy {
+		return "destroy"
+	}
+	return "apply"
+}
+
+// lesson is what a state learns from a plan without steps.
+type lesson struct {
+	state.Learned
+	// nothing reports whether it knows all of it.
+	nothing bool
+}
+
+func (s *Apply) lesson() lesson {
+	learned := record.Record(s.Observed, s.Result)
+	if s.Opts.RefreshOnly {
+		learned = drift.Refreshed(s.Observed, s.Result)
+	}
+	if s.Opts.Destroy && s.Recorded != nil {
+		learned.Left = append(learned.Left, record.TakenApart(s.Result.Plan, s.Recorded).Left...)
+	}
+	settled := ownership.Settled(s.Observed, s.Result.Plan)
+	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
+	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
+	return lesson{learned, learned.IsZero() && s.Recorded != nil && !s.Leftover && !s.OutputsChange()}
+}
+
+// settle ends an apply that has nothing to do on any host: the state learns
+// what it did not know, and that a saved plan which went on has come to its end.
+func (s *Apply) settle(ctx context.Context, by Approval) error {
+	learned := s.lesson()
+	ends := s.Resumed != nil && s.Resumed.Unfinished && !s.leaves(by)
+	if learned.nothing && !ends || s.Opts.Destroy && s.Recorded == nil { // nothing was there, and no state is made of that
+		return s.Screen().Complete(s.Result.Plan, nil)
+	}
+	st, err := statefile.Fold(s.EnsureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.EnsureState().Lineage, Learned: learned.Learned}})
+	if err != nil {
+		return err
+	}
+	if ends {
+		st.Applies[len(st.Applies)-1].Finish() // that of this plan: it was the last
+	}
+	if p := s.Result.Plan; s.Opts.RefreshOnly && len(p.Drift) > 0 {
+		// What it takes over is no longer as a saved plan that was cut short has left it.
+		st.Applies = append(st.Applies, state.Apply{Time: s.Now(), Run: s.RunID, Plan: by.digestOf(p), Serial: p.Serial, Who: s.Who})
+	}
+	journal, err := s.Store.OpenJournal()
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	s.conclude(st)
+	if err := s.Store.Save(context.WithoutCancel(ctx), st, journal); err != nil {
+		return err
+	}
+	return s.Screen().Complete(s.Result.Plan, nil)
+}
+
+// overlaid returns a map with the entries of another laid over it.
+func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
+	out := maps.Clone(base)
+	if out == nil {
+		return top
+	}
+	maps.Copy(out, top)
+	return out
+}
+
+// confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
+func (s *Apply) confirm(ctx context.Context) error {
+	if !session.CanAsk(s.Session.Workspace, s.Opts) {
+		return fmt.Errorf("%w: run with -auto-approve when the plan above is what you want", console.ErrNobody)
+	}
+	want := cmp.Or(s.Typed, "yes")
+	if s.Opts.Destroy {
+		want = cmp.Or(s.destroyedClusters(), want)
+	}
+	ui.Prompt(s.Stdout, want, s.Opts.Destroy, s.Options())
+	line, err := s.ReadLine(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || strings.TrimSpace(line) != want {
+		if err := ui.Cancelled(s.Stdout, s.Opts.Destroy, s.Options()); err != nil {
+			return err
+		}
+		return console.Exit(console.ExitError)
+	}
+	return nil
+}
+
+// destroyedClusters names the clusters that the plan takes apart, or of which it
+// takes a part, with a space between them.
+func (s *Apply) destroyedClusters() string {
+	var names []string
+	for _, c := range s.Result.Plan.Resources {
+		if c.Target.Type == state.TypeCluster && c.Action == planner.Delete {
+			names = append(names, c.Target.Name)
+		}
+	}
+	if len(names) == 0 && len(s.Config.Clusters) > 0 {
+		return s.Config.Clusters[0].Label
+	}
+	return strings.Join(names, " ")
+}
+
+// execute runs the plan's steps and records what became of them.
+func (s *Apply) execute(ctx context.Context, by Approval) error {
+	defer console.IgnoreBrokenPipe()()
+	st := s.EnsureState()
+	journal, err := s.Store.OpenJournal()
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	if err := journal.Reserve(4 * len(s.Result.Plan.Steps)); err != nil {
+		return err
+	}
+	run := PlanRun(s.Session).NewRunner()
+	defer run.Performer.Close()
+	// Since the plan was shown somebody may have ended this run's lock.
+	if err := s.Store.Held().Confirm(ctx); err != nil {
+		return err
+	}
+	if err := run.Fences.Claim(ctx); err != nil {
+		return errors.Join(err, s.Hosts.World.Save())
+	}
+	progress := s.Screen().Progress(s.Result.Plan, s.PlanView())
+	ctx, stop, done := s.Interrupts.Stopper(ctx, cmp.Or(s.TermGrace, console.TermGrace), progress.Note)
+	if err := ctx.Err(); err != nil {
+		// The interrupt came behind the approval and before the first step.
+		done()
+		run.Fences.Release(ctx)
+		s.Buried = true
+		return errors.Join(err, s.Hosts.World.Save())
+	}
+	ticking := progress.Start(s.Now)
+	// The plan of a cluster that is new knows no lineage yet: it is the state's
+	// that this run begins.
+	plan := *s.Result.Plan
+	plan.Lineage = st.Lineage
+	still := run.Fences.Beat(ctx)
+	outcome, runErr := executor.Execute(ctx, &plan, run, engine.Journal{Journal: journal}, executor.Options{
+		ID: s.RunID, Token: ownership.NextRun(s.Observed), Who: s.Who, PlanDigest: by.digestOf(s.Result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: ownership.Settled(s.Observed, s.Result.Plan),
+		Parallelism: s.Opts.Parallelism, OnError: s.Opts.OnError.Meaning(),
+		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.Hosts.World.Clock().Busy,
+	})
+	still()
+	hurry := done()
+	ticking()
+	recordErr, err := s.wrapUp(ctx, run, journal, outcome, hurry)
+	if err != nil {
+		return err
+	}
+	if outcome == nil {
+		return runErr
+	}
+	if !outcome.OK() {
+		if err := s.Screen().Incomplete(s.Result.Plan, outcome); err != nil {
+			return err
+		}
+	}
+	defer s.showCertificateKeys(outcome)
+	switch {
+	case runErr != nil && !errors.Is(recordErr, backend.ErrLost): // which says all of it, and where the state is
+		return runErr
+	case recordErr != nil:
+		return recordErr
+	case cutShort(outcome) && console.IsClosed(stop):
+		return console.Exit(console.ExitInterrupted)
+	case outcome.Stopped && len(s.held) > 0:
+		return s.heldBack()
+	case !outcome.OK():
+		return console.Exit(s.OutcomeCode(outcome))
+	}
+	return s.Screen().Complete(s.Result.Plan, outcome)
+}
+
+// PlanRun returns the plan of this session, to be carried out.
+func PlanRun(s *session.Session) *engine.Run {
+	lineage := ""
+	if s.Recorded != nil {
+		lineage = s.Recorded.Lineage
+	}
+	return &engine.Run{
+		Hosts: s.Hosts, Config: s.Config, Recorded: s.Recorded, Observed: s.Observed, Result: s.Result,
+		Lineage: lineage, ID: s.RunID, Who: s.Who, Dead: s.Ended.ID, Leaseless: s.Leaseless, Restores: s.Restores,
+		Artifacts: s.ArtifactsOf, Snapshots: s.Store.Snapshots, Made: s.Log.Hide,
+	}
+}
+
+// wrapUp gives the clusters back and records what became of the steps. Where whoever
+// has interrupted them may not wait for long, the state is written first: a host that
+// does not answer any more, as may be why, keeps nobody from that.
+func (s *Apply) wrapUp(ctx context.Context, run *engine.Runner, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) (recordErr, err error) {
+	letGo := func() error {
+		run.Fences.Release(ctx)
+		s.Buried = true
+		return s.Hosts.World.Save()
+	}
+	write := func() error {
+		if outcome == nil {
+			return nil
+		}
+		return s.record(context.WithoutCancel(ctx), journal, outcome, hurry)
+	}
+	if hurry {
+		recordErr = write()
+		return recordErr, letGo()
+	}
+	if err := letGo(); err != nil {
+		return nil, err
+	}
+	return write(), nil
+}
+
+// showCertificateKeys shows, this once, the keys that were generated for
+// uploaded certificates: nobody could use them otherwise. They are kept nowhere.
+func (s *Apply) showCertificateKeys(outcome *executor.Outcome) {
+	for _, c := range s.Config.Clusters {
+		if key, ok := outcome.Outputs.Lookup(objects.CertificateKeyOf(c.Label)); ok && s.Lines == nil {
+			runreport.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.Options())
+		}
+	}
+}
+
+// takenApart returns the state without the clusters of which a destroy left no node.
+func (s *Apply) takenApart(st *state.State) (*state.State, error) {
+	if len(st.Nodes) == 0 {
+		st.Clusters, st.Items, st.Unseen = nil, nil, nil
+		return st, nil
+	}
+	learned := record.TakenApart(s.Result.Plan, st)
+	return statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
+}
+
+// reached returns the state with what the journal has. Where it is gone under the run, that is
+// the one which the run began with: Save keeps it aside, and says so.
+func (s *Apply) reached(ctx context.Context) (*state.State, error) {
+	loaded, err := s.Store.Reload(ctx)
+	if err != nil || len(loaded.Overtaken) == 0 || loaded.State != nil {
+		return loaded.State, err
+	}
+	return statefile.Fold(s.Recorded, loaded.Overtaken)
+}
+
+// record observes once more, unless there is a hurry, and writes down what is seen to be
+// as wanted. The journal has been the record until here; with the state written it is
+// emptied.
+func (s *Apply) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) error {
+	st, err := s.reached(ctx)
+	if err != nil || st == nil { // a first run that could journal nothing has done nothing, and says why
+		return err
+	}
+	if st.FingerprintKey == "" {
+		st.FingerprintKey = s.Recorded.FingerprintKey
+	}
+	s.Recorded, s.Moved = st, nil
+	// What was asked for once is done, or is asked for again. Hosts are gone for good
+	// all the same, whether their nodes were taken out already or not.
+	s.Opts.Replace, s.Opts.Accept = nil, nil
+	s.DropForgotten()
+	var unseen diag.Diagnostics
+	switch {
+	case s.Opts.Destroy && outcome.OK():
+		st, err = s.takenApart(st)
+	case s.Opts.Destroy:
+	case hurry:
+		unseen = s.unobserved(outcome, nil, context.Canceled)
+	default:
+		st, unseen, err = s.reobserve(ctx, st, outcome)
+	}
+	if err != nil {
+		return err
+	}
+	s.conclude(st)
+	if err := s.Store.Save(ctx, st, journal); err != nil {
+		return err
+	}
+	s.Print(unseen)
+	return nil
+}
+
+// conclude gives a state what an apply ends with. By then the names that nodes took
+// from their hosts are known, and outputs that are made of them.
+func (s *Apply) conclude(st *state.State) {
+	s.Recorded = st
+	st.Outputs, st.ToolVersion = s.Outputs(), console.Version
+	s.Result.Plan.Outputs = st.Outputs
+}
+
+// reobserve returns the state with what is seen to be as wanted, and what is to be told
+// when nothing could be seen: it spoils nothing that was done. An interrupt ends it.
+func (s *Apply) reobserve(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+startsWithin)
+	defer cancel()
+	ctx, over := s.Interrupts.Patience(ctx, false)
+	defer over()
+	done := s.Result
+	defer func() { s.Result = done }()
+	look := s.Replan
+	if outcome.OK() {
+		look = s.replanStarted
+	}
+	if diags, err := look(ctx); err != nil || diags.HasErrors() {
+		return st, s.unobserved(outcome, diags, err), nil
+	}
+	learned := record.Record(s.Observed, s.Result)
+	st, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
+	if err == nil && outcome.OK() && s.Planner == nil && !s.Result.Plan.Restricted() && len(s.Result.Plan.Steps) > 0 && !s.wasLeftAlone(done.Plan) {
+		err = s.Screen().NotConverged(s.Result.Plan)
+	}
+	return st, nil, err
+}
+
+// wasLeftAlone reports whether what is still to do is of targets, or of clusters whose API
+// did not answer, that the plan which was carried out had left alone and says so.
+func (s *Apply) wasLeftAlone(done *planner.Plan) bool {
+	return !slices.ContainsFunc(s.Result.Plan.Steps, func(step planner.Step) bool {
+		cluster := state.ClusterTarget(PlanRun(s.Session).ClusterLabel(&step))
+		return !slices.ContainsFunc(done.Withheld, func(u state.Unobserved) bool { return u.Target == step.Target || u.Target == cluster })
+	})
+}
+
+// startsWithin is how long what an apply has disturbed may take to be up again.
+const startsWithin = time.Minute
+
+// replanStarted plans once more, and again while all there is to do is to wait
+// until something runs: static pods that restart, because a kubelet got another
+// version or etcd beside them restarted, are no difference from the configuration.
+// An interrupt ends the waiting: everything is done by then.
+func (s *Apply) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
+	clock := s.Hosts.World.Clock()
+	until := clock.Now().Add(startsWithin)
+	patient, over := s.Interrupts.Patience(ctx, true)
+	defer over()
+	for told := false; ; told = true {
+		diags, err := s.Replan(ctx)
+		if err != nil || diags.HasErrors() || !s.Result.Plan.OnlyProves() || !clock.Now().Before(until) {
+			return diags, err
+		}
+		if !told {
+			s.Screen().Note(fmt.Sprintf("Every step is done. Waiting until what the steps disturbed runs again, for %.0f s at most. An interrupt ends the waiting.", startsWithin.Seconds()))
+		}
+		if err := clock.Sleep(patient, time.Second); err != nil {
+			return diags, ctx.Err()
+		}
+	}
+}
+
+// unobserved tells why an apply that did all it was to do was not looked at afterwards.
+// After one that did not, the same command looks again anyway.
+func (s *Apply) unobserved(outcome *executor.Outcome, diags diag.Diagnostics, err error) diag.Diagnostics {
+	if err != nil {
+		diags = append(diags, console.Finding(err))
+	}
+	var why []string
+	for _, d := range diags {
+		if d.Severity == diag.Error {
+			why = append(why, d.Summary+": "+d.Detail)
+		}
+	}
+	if !outcome.OK() {
+		s.Log.Warn("looking again was refused", "why", why)
+		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return diag.Diagnostics{diag.Warningf("Looking again was interrupted",
+			"Every step was done and the state was written, but nobody has seen what has become of it: the look at all hosts "+
+				"that ends an apply was interrupted.\n\nRun kubewright plan to see whether anything is left to do.")}
+	}
+	return diag.Diagnostics{diag.Warningf("Looking again was refused",
+		"Every step was done and the state was written, but nobody has seen what has become of it: the look at all hosts "+
+			"that ends an apply came to an error, as a plan would now.\n\n%s\n\n"+
+			"Put that right, and run kubewright plan to see whether anything is left to do.", strings.Join(why, "\n\n"))}
+}
+
+// cutShort reports whether the run was stopped before a step, or within one.
+func cutShort(outcome *executor.Outcome) bool {
+	return outcome.Stopped || slices.ContainsFunc(outcome.Steps, func(s executor.StepOutcome) bool { return executor.IsCutShort(s.Err) })
+}
+
+// whole is the end of an apply that went well. With -detailed-exitcode it tells where
+// something was left alone because nobody could look at it.
+func (s *Apply) whole(err error) error {
+	if err == nil && s.Finer && len(s.Result.Plan.Withheld) > 0 {
+		return console.Exit(console.ExitUnreachable)
+	}
+	return err
+}
+
+// events has what an executor reports written down and shown.
+func (s *Apply) events(shown func(executor.Event)) func(executor.Event) {
+	if s.Log == nil {
+		return shown
+	}
+	return func(e executor.Event) {
+		s.Log.Event(e)
+		shown(e)
+	}
+}

@@ -1,0 +1,88 @@
+package console
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/engine"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// Exit codes. Those from 2 to 6 are used with -detailed-exitcode alone, and 3 by
+// fmt -check as well, as Terraform has it.
+const (
+	ExitOK      = 0
+	ExitError   = 1
+	ExitChanges = 2
+	// ExitDrift: all that the plan changes was changed outside.
+	ExitDrift = 3
+	// exitRefused: a plan or a step was refused, by a policy, by a gate, or because
+	// something has changed since the plan was made.
+	exitRefused = 4
+	// exitLocked: another run holds the state or the cluster.
+	exitLocked = 5
+	// ExitUnreachable: a host does not answer.
+	ExitUnreachable = 6
+	ExitUnformatted = 3
+	ExitInterrupted = 130
+)
+
+// finerCode tells the errors apart that somebody may want to deal with in
+// different ways: to wait, to look at a host, or to think.
+func finerCode(err error) int {
+	var diags *FindingsError
+	switch {
+	case errors.As(err, &diags):
+		return findingsCode(diags.List.Errors())
+	case errors.Is(err, statefile.ErrLocked), errors.Is(err, backend.ErrLost), errors.Is(err, providers.ErrHeld), errors.Is(err, providers.ErrSuperseded):
+		return exitLocked
+	case errors.As(err, new(*engine.GateError)), errors.Is(err, providers.ErrMoved):
+		return exitRefused
+	case errors.Is(err, providers.ErrUnreachable):
+		return ExitUnreachable
+	}
+	return ExitError
+}
+
+// findingsCode returns that of a plan which was not made: a host that does not answer
+// counts when there is nothing else to be put right.
+func findingsCode(list diag.Diagnostics) int {
+	not := func(is func(*diag.Diagnostic) bool) func(*diag.Diagnostic) bool {
+		return func(d *diag.Diagnostic) bool { return !is(d) }
+	}
+	switch {
+	case len(list) == 0:
+		return ExitError
+	case !slices.ContainsFunc(list, not(pipeline.Unreachable)):
+		return ExitUnreachable
+	case !slices.ContainsFunc(list, not(refused)):
+		return exitRefused
+	}
+	return ExitError
+}
+
+// refused reports whether a gate or a policy refuses a plan, or that it is not the one
+// which was approved or saved, because something has changed since.
+func refused(d *diag.Diagnostic) bool {
+	return etcd.Refused(d) || slices.Contains([]string{PolicyRefuses, PlanIsStale, AnotherPlan, NotAuthentic, NotApproved}, d.Summary)
+}
+
+// OutcomeCode returns the exit code of a run of which something is left to do: that
+// of the first failure which has one of its own.
+func (c *Console) OutcomeCode(outcome *executor.Outcome) int {
+	if !c.Finer {
+		return ExitError
+	}
+	for _, s := range outcome.Steps {
+		if s.Err != nil && finerCode(s.Err) != ExitError {
+			return finerCode(s.Err)
+		}
+	}
+	return ExitError
+}

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+)
+
+// Summaries of plans that are not carried out because they are not what was approved.
+const (
+	PlanIsStale = "Saved plan is stale"
+	AnotherPlan = "Another plan was approved"
+)
+
+// WithoutPath is an error without the path that is named beside it.
+func WithoutPath(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// DidYouMean returns the sentence behind a name that does not exist; empty when no
+// other is near. prefix goes before the name.
+func DidYouMean(prefix, given string, names []string) string {
+	near := config.Nearest(given, names)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Did you mean %s%s?", prefix, near)
+}
+
+// ListOf are names for a sentence.
+func ListOf(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (c *Console) PrintJSON(b []byte, err error) error {
+	if err == nil {
+		_, err = c.Stdout.Write(append(b, '\n'))
+	}
+	return err
+}
+
+func PrintedTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

@@ -1,0 +1,163 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// addresses resolves addresses of the command line: against what configuration and state
+// have, and what has left.
+type addresses struct {
+	config   *config.Config
+	recorded *state.State
+	// had are the targets that an address may refer to although neither configuration nor
+	// state have them any more.
+	had []state.Target
+	// destroy reports whether everything is taken apart.
+	destroy bool
+}
+
+func (s *Session) addresses() addresses {
+	return addresses{s.Config, s.Recorded, s.departed, s.Opts.Destroy}
+}
+
+// known returns the targets of this run.
+func (x addresses) known() []state.Target { return KnownTargets(x.config, x.recorded) }
+
+// exists reports whether a selector's target is one of this run's. Every target
+// exists for a selector without one.
+func (x addresses) exists(t state.Target) bool { return t.IsZero() || matchesAny(t, x.known()) }
+
+// names returns those of known, as many as can be read at a glance.
+func (x addresses) names() []string {
+	const most = 20
+	var out []string
+	for _, t := range x.known() {
+		out = append(out, t.String())
+	}
+	if n := len(out); n > most {
+		out = append(out[:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return out
+}
+
+// nodes parses the addresses of a flag, which have to be known.
+func (x addresses) nodes(flag string, addresses []string, diags *diag.Diagnostics) []state.Target {
+	var out []state.Target
+	for _, a := range addresses {
+		t, err := state.ParseTarget(a)
+		var nodes []string
+		for _, known := range x.known() {
+			if known.Type == state.TypeNode {
+				nodes = append(nodes, known.String())
+			}
+		}
+		switch {
+		case err != nil:
+			diags.Append(diag.Errorf("Unknown node", "-%s=%s: %v.%s", flag, a, err, console.DidYouMean("", a, nodes)))
+		case t.Type == state.TypeNode && !slices.Contains(nodes, t.String()) && x.exists(t):
+			of := slices.DeleteFunc(nodes, func(n string) bool { return !strings.HasPrefix(n, t.String()+"[") })
+			diags.Append(diag.Errorf("Address of several nodes", "-%s=%s: a single node is needed, and these are %s.", flag, a, strings.Join(of, ", ")))
+		case t.Type != state.TypeNode && x.exists(t):
+			diags.Append(diag.Errorf("Not a node", "-%s=%s: a node is needed, and this %s is none. There are %s.%s", flag, a, t.Type, strings.Join(nodes, ", "), rotated(flag, t)))
+		case t.Type != state.TypeNode || !x.exists(t):
+			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.%s", flag, a, console.DidYouMean("", a, nodes), strings.Join(nodes, ", "), departed(flag)))
+		default:
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// rotated says of a cluster that is to be replaced which parts of it can be.
+func rotated(flag string, t state.Target) string {
+	if flag != topology.ReplaceFlag || t.Type != state.TypeCluster {
+		return ""
+	}
+	return fmt.Sprintf(" Of a cluster a CA can be replaced, as in -%s=%s/ca.", flag, t)
+}
+
+// departed says of a flag that takes nodes out why a node may be unknown.
+func departed(flag string) string {
+	if flag != topology.ForgetUnreachableFlag {
+		return ""
+	}
+	return " One that has left already needs the flag no more."
+}
+
+// selectors parses the addresses of -target or -exclude.
+func (x addresses) selectors(flag string, addresses []string, diags *diag.Diagnostics) []planner.Selector {
+	var out []planner.Selector
+	for _, a := range addresses {
+		sel, err := planner.ParseSelector(a, pipeline.Names())
+		if err != nil {
+			diags.Append(diag.Errorf("Unknown target", "-%s=%s: %v.%s", flag, a, err, console.DidYouMean("", a, Selectable(x.known()))))
+			continue
+		}
+		if !x.exists(sel.Target) && !matchesAny(sel.Target, x.had) {
+			diags.Append(diag.Errorf("Unknown target", "-%s=%s: neither configuration nor state have %s.%s There are %s.",
+				flag, a, sel.Target, console.DidYouMean("", sel.Target.String(), Selectable(x.known())), strings.Join(x.names(), ", ")))
+			continue
+		}
+		sel.Members = x.goingWith(sel.Target)
+		out = append(out, sel)
+	}
+	return out
+}
+
+// goingWith returns the nodes of a cluster that is taken apart: they are meant with it.
+func (x addresses) goingWith(t state.Target) []state.Target {
+	if t.Type != state.TypeCluster || !x.destroy && x.config.Cluster(t.Name) != nil || x.recorded == nil {
+		return nil
+	}
+	var out []state.Target
+	for node, n := range x.recorded.Nodes {
+		if n.Cluster == t.Name {
+			out = append(out, node)
+		}
+	}
+	return out
+}
+
+// ChosenCluster returns the cluster of that label, or the only one; how tells how a command
+// takes a label.
+func ChosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *diag.Diagnostic) {
+	var labels []string
+	for _, c := range cfg.Clusters {
+		labels = append(labels, c.Label)
+	}
+	switch c := cfg.Cluster(label); {
+	case c != nil:
+		return c, nil
+	case len(labels) == 0:
+		return nil, diag.Errorf("No cluster", "The configuration has no cluster block.")
+	case label != "":
+		return nil, diag.Errorf("Unknown cluster", "The configuration has no cluster %q.%s It has %s.", label, console.DidYouMean("", label, labels), console.ListOf(labels))
+	case len(labels) == 1:
+		return cfg.Clusters[0], nil
+	}
+	return nil, diag.Errorf("Which cluster?", "The configuration has %d clusters: %s. Name one %s.", len(labels), console.ListOf(labels), how)
+}
+
+// Selectable returns all that -target takes alone: phases, clusters, addons, nodes,
+// and blocks of nodes.
+func Selectable(targets []state.Target) []string {
+	out := pipeline.Names()
+	for _, t := range targets {
+		out = append(out, t.String())
+		if t.Type == state.TypeNode && t.Keyed {
+			out = append(out, state.NodeTarget(t.Name).String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

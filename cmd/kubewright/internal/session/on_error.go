@@ -1,0 +1,50 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner/executor"
+)
+
+// OnError is the value of -on-error. Empty stands for continue.
+type OnError string
+
+// onErrors are its values, and what each means for the executor.
+var onErrors = []struct {
+	name    OnError
+	meaning executor.OnError
+}{{"continue", executor.Continue}, {"finish-node", executor.FinishNode}, {"stop", executor.Stop}}
+
+func OnErrorNames() []string {
+	var out []string
+	for _, v := range onErrors {
+		out = append(out, string(v.name))
+	}
+	return out
+}
+
+// Set implements pflag.Value.
+func (e *OnError) Set(s string) error {
+	if !slices.Contains(OnErrorNames(), s) {
+		return fmt.Errorf("use one of %s", strings.Join(OnErrorNames(), ", "))
+	}
+	*e = OnError(s)
+	return nil
+}
+
+// String implements pflag.Value.
+func (e *OnError) String() string { return string(*e) }
+
+// Type implements pflag.Value.
+func (e *OnError) Type() string { return "string" }
+
+func (e OnError) Meaning() executor.OnError {
+	for _, v := range onErrors {
+		if v.name == e {
+			return v.meaning
+		}
+	}
+	return executor.Continue
+}

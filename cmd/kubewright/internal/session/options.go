@@ -1,0 +1,119 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/pflag"
+)
+
+// ChangeOptions are the flags by which a plan treats single targets otherwise
+// than configuration and state alone would have it.
+type ChangeOptions struct {
+	Excludes []string
+	// Replace has addresses of nodes and CAs, Accept and Forget of nodes.
+	Replace, Accept, Forget []string
+	// RefreshOnly plans for the state alone.
+	RefreshOnly bool
+}
+
+// Given reports whether any of the flags is.
+func (o *ChangeOptions) Given() bool {
+	return o.RefreshOnly || len(o.Excludes)+len(o.Replace)+len(o.Accept)+len(o.Forget) > 0
+}
+
+// ChangeFlags adds the flags of changeOptions that refer to targets.
+func (o *ChangeOptions) ChangeFlags(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.Excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
+	f.StringArrayVar(&o.Replace, topology.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")
+	f.StringArrayVar(&o.Accept, topology.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is meant to be another machine, or a reinstalled one (repeatable)")
+	f.StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
+}
+
+// replaced sorts out what is to be replaced: addresses of nodes, and CAs.
+func (o *ChangeOptions) replaced() (nodes []string, cas []topology.Rotation) {
+	for _, a := range o.Replace {
+		if r, ok := rotation.ParseRotation(a); ok {
+			cas = append(cas, r)
+		} else {
+			nodes = append(nodes, a)
+		}
+	}
+	return nodes, cas
+}
+
+// DropForgotten leaves of the nodes to forget those that the state still has.
+func (s *Session) DropForgotten() {
+	s.Opts.Forget = slices.DeleteFunc(slices.Clone(s.Opts.Forget), func(a string) bool {
+		t, err := state.ParseTarget(a)
+		return err == nil && s.Recorded.Nodes[t] == nil
+	})
+}
+
+// passOver warns of addresses whose targets have left in an apply that did not come to
+// its end: the command that goes on is the same, and there is nothing to do for them.
+func (s *Session) passOver() diag.Diagnostics {
+	var gone []string
+	left := func(flag, address string, t state.Target) bool {
+		passed := !s.addresses().exists(t) && matchesAny(t, s.departed)
+		if passed {
+			gone = append(gone, fmt.Sprintf("  -%s=%s", flag, state.ShellWord(address)))
+		}
+		return passed
+	}
+	s.Opts.Forget = slices.DeleteFunc(slices.Clone(s.Opts.Forget), func(a string) bool {
+		t, err := state.ParseTarget(a)
+		return err == nil && left(topology.ForgetUnreachableFlag, a, t)
+	})
+	for flag, addresses := range map[string][]string{"target": s.Opts.Targets, "exclude": s.Opts.Excludes} { // of which only one is given
+		for _, a := range addresses {
+			if sel, err := planner.ParseSelector(a, pipeline.Names()); err == nil {
+				left(flag, a, sel.Target)
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Warningf("Has left already", "The last apply did not come to its end, and what this speaks of has left with it or with one before it. It is passed over:\n\n%s", strings.Join(gone, "\n"))}
+}
+
+// change tells a view what the flags say of single nodes.
+func (s *Session) change(v *topology.Fleet) error {
+	var diags diag.Diagnostics
+	nodes, cas := s.Opts.replaced()
+	v.Replace, v.Rotate = s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), cas
+	v.AcceptNewHost = s.addresses().nodes(topology.AcceptNewHostFlag, s.Opts.Accept, &diags)
+	v.ForgetUnreachable = s.addresses().nodes(topology.ForgetUnreachableFlag, s.Opts.Forget, &diags)
+	v.RefreshOnly = s.Opts.RefreshOnly
+	return s.Report(diags)
+}
+
+// fits refuses flags that exclude each other.
+func (o Options) fits() error {
+	switch {
+	case o.RefreshOnly && o.Destroy:
+		return fmt.Errorf("-refresh-only changes no host, and -destroy takes all of them apart: give one of them")
+	case o.RefreshOnly && len(o.Replace)+len(o.Forget)+len(o.Accept) > 0:
+		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag)
+	case o.Destroy && len(o.Replace)+len(o.Forget)+len(o.Accept) > 0:
+		return fmt.Errorf("-%s, -%s and -%s are about single nodes and CAs of clusters that live on, and a destroy takes all of them apart. "+
+			"To take out one node, remove its block or its key; to leave out hosts that do not answer, give -%s",
+			topology.ReplaceFlag, topology.AcceptNewHostFlag, topology.ForgetUnreachableFlag, topology.AllowUnreachableFlag)
+	case o.Destroy && o.BeforeLoad != nil:
+		return fmt.Errorf("-destroy takes everything apart, and -%s describes what is to stay: give one of them", GenerateFlag)
+	case len(o.Targets) > 0 && len(o.Excludes) > 0:
+		return fmt.Errorf("-target says what to plan and -exclude what not: give one of them")
+	}
+	return nil
+}
+
+// GenerateFlag has plan write the blocks of clusters that import blocks refer to.
+const GenerateFlag = "generate-config-out"

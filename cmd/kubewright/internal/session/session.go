@@ -1,0 +1,558 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/jsonlines"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/progress"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/engine/hosts"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// Options are the flags that plan, apply and destroy share.
+type Options struct {
+	Vars        []hclconfig.VarArg
+	Targets     []string
+	SkipPhases  []string
+	LockTimeout time.Duration
+	Parallelism int
+	Destroy     bool
+	ChangeOptions
+	// AllowUnreachable goes on without hosts that could not be looked at.
+	AllowUnreachable bool
+	// AllowOlderState goes on with a state that lacks runs which its hosts have seen.
+	AllowOlderState bool
+	Json            bool
+	// JsonInto is the file that JSON lines go to as well.
+	JsonInto string
+	Input    bool
+	// overridden are the names of policies to go on against.
+	overridden []string
+	// OnError says what a failed step means for others.
+	OnError OnError
+	// Saved is the plan in a file that is to be carried out; nil without one.
+	Saved *planfile.File
+	// BeforeLoad is called before the configuration is read, to write a part of it; nil for
+	// nothing.
+	BeforeLoad func(context.Context, *Session) error
+}
+
+// restricted reports whether what is planned is a part of everything.
+func (o *Options) restricted() bool { return len(o.Targets)+len(o.Excludes)+len(o.SkipPhases) > 0 }
+
+// Session is one run over one configuration folder and its state.
+type Session struct {
+	*workspace.Workspace
+	Opts   Options
+	Store  *statefile.Store
+	Config *config.Config
+	// Recorded is nil when there is no state yet.
+	Recorded *state.State
+	// Moved are the renamings that recorded has behind it and the file not.
+	Moved []state.Moved
+	// firstKey is the key of a state that has none yet; an apply writes it, and any other
+	// run makes another one. That what is there equals a secret is seen by it, and no
+	// plan has its fingerprints: a plan is the same in each run.
+	firstKey string
+	// departed are the targets that an address of the command line may refer to although neither
+	// configuration nor state have them any more: this run may take them out, or those that
+	// it goes on from have.
+	departed []state.Target
+	// Leftover reports whether the journal holds what the state file has not got yet.
+	Leftover bool
+	Hosts    *hosts.Hosts
+	Observed *topology.Fleet
+	Result   topology.Result
+	// warnings are those that were shown of the configuration and of the plan, which keeps
+	// them. What was said of this run alone, such as of its lock, is not among them.
+	warnings []diag.JSON
+	// Typed is what has to be typed to approve; empty stands for yes.
+	Typed string
+	// Sending is the folder that this command sends files from; empty stands for
+	// the configuration's artifacts.
+	Sending string
+	// Command is how this command is run again, where that is neither apply nor destroy.
+	Command string
+	// Restores is the snapshot that etcd is rebuilt from, in a restore.
+	Restores maintenance.EtcdRestore
+	// Leaseless leaves the clusters' leases alone: they are in the etcd that is made
+	// again. Hosts accept one run all the same.
+	Leaseless bool
+	// Resumed is the apply that this one goes on from, of a saved plan that was begun
+	// before; nil otherwise.
+	Resumed *state.Apply
+	// Unauthenticated reports whether nothing authenticates the saved plan: it was made before
+	// there was a state. See authenticate.
+	Unauthenticated bool
+	// Approved reports whether somebody approves this very plan: by its digest, or by
+	// having saved it.
+	Approved bool
+	// Planner makes the plan of this command; nil stands for pipeline.Plan.
+	Planner PlanFunc
+	// RunID names the run of a command that writes, which holds the lock; ended is
+	// the run that held the lock before and ended without giving it back.
+	RunID string
+	Ended statefile.LockInfo
+	// Buried reports whether what that run left in the clusters was given back.
+	Buried bool
+	// answers are those of whoever was asked for variables.
+	answers map[string]state.Secret
+}
+
+// PlanFunc makes a plan of what was observed.
+type PlanFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Result, diag.Diagnostics)
+
+// Open loads configuration and state: the first of the verbs. A command that is
+// going to write names its operation; nobody else writes until close, so that
+// the state which it plans with is the one that it changes.
+func Open(a *workspace.Workspace, ctx context.Context, opts Options, operation string) (*Session, error) {
+	if opts.Json {
+		a.Lines = jsonlines.New(a.Stdout, a.Now)
+		a.Lines.Version(console.Version)
+	}
+	if err := a.OpenInto(opts.JsonInto); err != nil {
+		return nil, err
+	}
+	a.AllowsUnreachable, a.GivenAgain = opts.AllowUnreachable, flagsToRepeat(a, opts)
+	s := &Session{Workspace: a, Opts: opts}
+	err := opts.fits()
+	if err == nil {
+		err = s.load(ctx)
+	}
+	if err == nil {
+		s.Store, err = a.OpenStore(s.Config.Backend)
+	}
+	if err == nil && operation != "" {
+		err = s.Hold(ctx, operation)
+	}
+	if err == nil {
+		err = s.recall(ctx)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// HostOptions returns what the hosts of a run are reached with.
+func HostOptions(a *workspace.Workspace, passphrase func(string) ([]byte, error), accepted ...string) hosts.Options {
+	return hosts.Options{
+		Folder: a.Folder(), SimFile: filepath.Join(filepath.Dir(a.Paths().State), workspace.SimFile), OpenSim: a.OpenWorld,
+		Passphrase: passphrase, Now: a.Now, Wrap: func(w hosts.World) hosts.World { return withLog(a, w) }, Accepted: accepted,
+	}
+}
+
+// recall loads the state and lists the hosts.
+func (s *Session) recall(ctx context.Context) error {
+	loaded, err := s.Store.Load(ctx)
+	if err == nil {
+		err = s.overtaken(loaded)
+	}
+	if err != nil {
+		return err
+	}
+	s.Recorded, s.Leftover = loaded.State, len(loaded.Recovered) > 0
+	if s.Recorded == nil || s.Recorded.FingerprintKey == "" {
+		s.firstKey = NewFingerprintKey()
+	}
+	if s.Recorded != nil && s.firstKey != "" {
+		// An apply that was killed in the first run leaves a journal alone, and
+		// nothing in it has a fingerprint.
+		s.Recorded.FingerprintKey = s.firstKey
+	}
+	if err := s.authenticate(); err != nil {
+		return err
+	}
+	if err := s.rename(); err != nil {
+		return err
+	}
+	s.departed = append(KnownTargets(s.Config, s.Recorded), s.Recorded.HaveLeft()...)
+	if err := s.report(s.passOver()); err != nil {
+		return err
+	}
+	if s.Hosts, err = hosts.Open(s.Config, s.Recorded, HostOptions(s.Workspace, Passphrase(s.Workspace, ctx, s.Opts), s.Opts.Accept...)); err != nil {
+		return err
+	}
+	var diags diag.Diagnostics // said when it is planned
+	nodes, rotate := s.Opts.replaced()
+	s.Hosts.Replace, s.Hosts.Rotate = s.addresses().nodes(topology.ReplaceFlag, nodes, &diags), rotate
+	return err
+}
+
+// rename gives what is recorded the names that moved blocks say it has by now.
+// The state file learns them with the apply.
+func (s *Session) rename() error {
+	moves, diags := ownership.Moves(s.Config, s.Recorded)
+	if err := s.report(diags); err != nil || len(moves) == 0 {
+		return err
+	}
+	renamed, err := statefile.Fold(s.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: state.Learned{Moved: moves}}})
+	if err != nil {
+		return err
+	}
+	s.Recorded, s.Moved = renamed, moves
+	return nil
+}
+
+// LoadFolder reads the configuration; with generate it may lack blocks of clusters
+// that are imported.
+func (s *Session) LoadFolder(ctx context.Context, generate bool) (*config.Config, diag.Diagnostics) {
+	s.Sources = s.SourceText
+	cfg, diags := hclconfig.Load(hclconfig.Options{
+		Dir: s.Folder(), Vars: Variables(s.Workspace, s.Opts), Env: s.Environ, ToolVersion: console.Version, Ask: s.askOnce(ctx),
+		Destroy: s.Opts.Destroy, Generate: generate,
+	})
+	if cfg != nil {
+		s.Redact(cfg.Secrets)
+	}
+	return cfg, diags
+}
+
+// askOnce asks for a variable the first time that the folder is loaded.
+func (s *Session) askOnce(ctx context.Context) func(hclconfig.Missing) (string, error) {
+	ask := Asker(s.Workspace, ctx, s.Opts)
+	if ask == nil {
+		return nil
+	}
+	if s.answers == nil {
+		s.answers = map[string]state.Secret{}
+	}
+	return func(m hclconfig.Missing) (string, error) {
+		if given, ok := s.answers[m.Name]; ok {
+			return string(given.Reveal()), nil
+		}
+		text, err := ask(m)
+		if err == nil {
+			s.answers[m.Name] = state.NewSecret([]byte(text))
+		}
+		return text, err
+	}
+}
+
+func (s *Session) load(ctx context.Context) error {
+	if s.Opts.BeforeLoad != nil {
+		if err := s.Opts.BeforeLoad(ctx, s); err != nil {
+			return err
+		}
+	}
+	cfg, diags := s.LoadFolder(ctx, false)
+	if err := ctx.Err(); err != nil {
+		return err // asked for a variable, and interrupted
+	}
+	diags = append(diags, s.CheckConfig(cfg, diags, !s.Opts.Destroy)...) // what goes needs no artifacts, which may be gone themselves
+	if err := s.report(diags); err != nil {
+		return err
+	}
+	s.Config = cfg
+	return nil
+}
+
+// Variables returns the variables of the command line; files are named from the
+// folder of -chdir, as the state is.
+func Variables(a *workspace.Workspace, o Options) []hclconfig.VarArg {
+	out := slices.Clone(o.Vars)
+	for i, v := range out {
+		if v.File != "" {
+			out[i].File = a.Named(v.File)
+		}
+	}
+	return out
+}
+
+// Hold takes the state's lock until the session is closed.
+func (s *Session) Hold(ctx context.Context, operation string) error {
+	if err := s.writable(operation); err != nil {
+		return err
+	}
+	s.RunID = s.NewID()
+	info := statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.RunID, Time: s.Now(), PID: os.Getpid()}
+	logState(s, "locking the state")
+	if err := s.Store.Lock(ctx, info, s.Opts.LockTimeout); err != nil {
+		return err
+	}
+	logState(s, "locked the state")
+	held := s.Store.Held()
+	if left := held.Left(); left.Who == s.Who {
+		s.Ended = left
+	}
+	if s.Store.Local() {
+		return nil
+	}
+	if !held.Locked() {
+		s.Print(diag.Diagnostics{diag.Warningf("State is not locked", "The backend at %s has no locks: it has no lock_address. Two runs at once may overwrite each other's state. "+
+			"Hosts and clusters accept one run at a time all the same. Give the backend a lock_address if its server knows locks.", s.Store.Place())})
+	}
+	return s.RememberPlace(s.Place)
+}
+
+// Plan observes everything and plans: nothing is written anywhere. Warnings are
+// printed, and kept with the plan.
+func (s *Session) Plan(ctx context.Context) error {
+	make := s.Planner
+	if make == nil {
+		make = pipeline.Plan
+	}
+	diags, err := s.planBy(ctx, make)
+	if err != nil {
+		return err
+	}
+	if err := s.report(append(s.idlePatterns(), diags...)); err != nil {
+		return errors.Join(console.ErrRefused, err)
+	}
+	s.Result.Plan.Diagnostics = s.warnings
+	return nil
+}
+
+// report is failed for findings about the configuration or the plan, whose warnings the
+// plan keeps as they were shown: without secrets.
+func (s *Session) report(diags diag.Diagnostics) error {
+	if err := s.Report(diags); err != nil {
+		return err
+	}
+	s.warnings = append(s.warnings, diags.JSON(s.Sources)...)
+	return nil
+}
+
+// Replan plans what the configuration asks for, once more.
+func (s *Session) Replan(ctx context.Context) (diag.Diagnostics, error) {
+	return s.planBy(ctx, pipeline.Plan)
+}
+
+// planBy is plan that returns its findings, for who has printed them before. With errors
+// among the diagnostics there is no new plan.
+func (s *Session) planBy(ctx context.Context, make PlanFunc) (diag.Diagnostics, error) {
+	options, err := s.plannerOptions()
+	if err != nil {
+		return nil, err
+	}
+	v := s.Observe(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err // what was not seen then says nothing
+	}
+	v.Destroy, v.AllowUnreachable, v.AllowOlderState = s.Opts.Destroy, s.Opts.AllowUnreachable, s.Opts.AllowOlderState
+	v.Moved = s.Moved
+	if err := s.change(v); err != nil {
+		return nil, err
+	}
+	v.ObservedAt, v.Key = s.Hosts.World.Clock().Now(), s.Key()
+	if diags, err := s.takeOver(v); err != nil || diags.HasErrors() {
+		return diags, err
+	}
+	result, diags := make(v, s.Header(), options)
+	if diags.HasErrors() {
+		return diags, nil
+	}
+	if s.firstKey != "" {
+		result.Plan = result.Plan.Unkeyed()
+	}
+	s.Observed, s.Result = v, result
+	logPlan(s)
+	return diags, s.Judge().evaluate(result.Plan)
+}
+
+// takeOver lets a view know the clusters of import blocks as recorded. The state
+// file learns them with the apply.
+func (s *Session) takeOver(v *topology.Fleet) (diag.Diagnostics, error) {
+	learned, diags := record.Imports(v)
+	if diags.HasErrors() || learned.IsZero() {
+		return diags, nil
+	}
+	recorded, err := statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: learned}})
+	if err != nil {
+		return nil, err
+	}
+	v.Recorded, v.Imported = recorded, learned
+	return nil, nil
+}
+
+// Observe observes everything, and tells on the way who has not answered yet.
+func (s *Session) Observe(ctx context.Context) *topology.Fleet {
+	if s.Lines != nil || s.QuietStdout {
+		return logLooked(s, s.Hosts.Observe(ctx, s.Config, s.Recorded))
+	}
+	var names []string
+	for _, m := range s.Hosts.Members {
+		names = append(names, m.Target.String())
+	}
+	s.Looking = progress.NewObservation(s.Stdout, s.Options(), s.Redraws(), names, s.Now())
+	s.Hosts.Answered = func(t state.Target) { s.Looking.Answered(t.String()) }
+	defer s.Looking.Start(s.Now)()
+	return logLooked(s, s.Hosts.Observe(ctx, s.Config, s.Recorded))
+}
+
+func (s *Session) Header() planner.Plan {
+	p := planner.Plan{FormatVersion: 1, ToolVersion: console.Version, ConfigDigest: s.ConfigDigest(), Outputs: s.Outputs(), Command: s.Command, OverriddenPolicies: s.Opts.overrides()}
+	if s.Recorded != nil {
+		p.Lineage, p.Serial = s.Recorded.Lineage, s.Recorded.Serial
+	}
+	return p
+}
+
+// Outputs returns the configuration's outputs as plan and state hold them: of a
+// sensitive one only a keyed fingerprint. A destroy of a part leaves those that there
+// are, as long as the state has anything.
+func (s *Session) Outputs() map[string]state.Value {
+	out := map[string]state.Value{}
+	if s.Opts.Destroy {
+		if s.Opts.restricted() && s.Recorded != nil && len(s.Recorded.Clusters)+len(s.Recorded.Nodes) > 0 {
+			maps.Copy(out, s.Recorded.Outputs)
+		}
+		return out
+	}
+	outputs := s.Config.Outputs
+	if s.Config.Named != nil {
+		if named := s.Config.Named(NodeNames(s.Recorded)); named != nil {
+			outputs = named
+		}
+	}
+	for _, o := range outputs {
+		out[o.Name] = o.Value
+		if o.Sensitive {
+			out[o.Name] = state.SensitiveValue("output:"+o.Name, s.Key().Fingerprint(o.Value))
+		}
+	}
+	return out
+}
+
+// Key keys the fingerprints of secrets.
+func (s *Session) Key() state.Key {
+	if s.Recorded == nil {
+		return state.NewKey(s.firstKey)
+	}
+	return state.NewKey(s.Recorded.FingerprintKey)
+}
+
+// NewFingerprintKey makes the key of a state.
+func NewFingerprintKey() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return hex.EncodeToString(b[:])
+}
+
+// ConfigDigest binds a plan to the configuration.
+func (s *Session) ConfigDigest() string {
+	if s.firstKey == "" {
+		return s.Key().Sum([]byte(s.Config.Digest))
+	}
+	return FirstConfigDigest(s.Config)
+}
+
+// FirstConfigDigest is configDigest before there is a state. A digest without a key that
+// lasts would tell whether a short secret was guessed: then there is none.
+func FirstConfigDigest(cfg *config.Config) string {
+	if cfg.Secrets.IsZero() {
+		return cfg.Digest
+	}
+	return ""
+}
+
+func (s *Session) plannerOptions() (planner.Options, error) {
+	var diags diag.Diagnostics
+	o := planner.Options{
+		SkipPhases: s.Opts.SkipPhases,
+		Targets:    s.addresses().selectors("target", s.Opts.Targets, &diags), Excludes: s.addresses().selectors("exclude", s.Opts.Excludes, &diags),
+	}
+	for _, p := range o.SkipPhases {
+		if !slices.Contains(pipeline.Names(), p) {
+			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: there is no such phase.%s The phases are %s.",
+				p, console.DidYouMean("", p, pipeline.Names()), strings.Join(pipeline.Names(), ", ")))
+		}
+	}
+	return o, s.Report(append(diags, s.unknownPolicies()...))
+}
+
+// matchesAny reports whether an address means one of the targets.
+func matchesAny(t state.Target, targets []state.Target) bool {
+	return slices.ContainsFunc(targets, func(one state.Target) bool {
+		return planner.Selector{Target: t}.Matches(state.Address{Target: one})
+	})
+}
+
+// KnownTargets lists clusters, addons and nodes of configuration and state, in order.
+func KnownTargets(cfg *config.Config, recorded *state.State) []state.Target {
+	var out []state.Target
+	for _, c := range cfg.Clusters {
+		out = append(out, state.ClusterTarget(c.Label))
+		for _, a := range c.Addons {
+			out = append(out, state.AddonTarget(c.Label, a.Name))
+		}
+	}
+	for _, n := range cfg.Nodes {
+		out = append(out, n.Target)
+	}
+	if recorded != nil {
+		for t := range recorded.Nodes {
+			out = append(out, t)
+		}
+		for label := range recorded.Clusters {
+			out = append(out, state.ClusterTarget(label))
+		}
+		for _, it := range recorded.Items {
+			if it.Address.Target.Type == state.TypeAddon {
+				out = append(out, it.Address.Target)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b state.Target) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(out)
+}
+
+// Close lets go of all connections and of the lock.
+func (s *Session) Close() {
+	if s.Hosts != nil {
+		s.Hosts.Close()
+	}
+	if s.Store != nil {
+		s.unlock()
+	}
+}
+
+// EnsureState returns the recorded state, or a new one with a lineage of its own.
+func (s *Session) EnsureState() *state.State {
+	if s.Recorded == nil {
+		id := s.NewID()
+		s.Recorded = &state.State{
+			FormatVersion: state.FormatVersion, ToolVersion: console.Version,
+			Lineage:        fmt.Sprintf("%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
+			FingerprintKey: cmp.Or(s.firstKey, NewFingerprintKey()),
+		}
+	}
+	return s.Recorded
+}
+
+// NodeNames returns the names of the nodes of a state; there may be none.
+func NodeNames(recorded *state.State) map[state.Target]string {
+	if recorded == nil {
+		return nil
+	}
+	out := map[state.Target]string{}
+	for t, n := range recorded.Nodes {
+		out[t] = n.Name
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package session
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/state"
+)
+
+// flagsToRepeat are NAME=VALUE of the flags that no plan holds, and without which
+// the same command would read something else. The value of a variable may be a
+// secret: its name has to do.
+func flagsToRepeat(a *workspace.Workspace, o Options) []string {
+	var out []string
+	if a.Chdir != "" {
+		out = append(out, "chdir="+a.Chdir)
+	}
+	if a.StatePath != "" {
+		out = append(out, "state="+a.StatePath)
+	}
+	if o.AllowOlderState {
+		out = append(out, ownership.AllowOlderStateFlag+"=true")
+	}
+	for _, v := range o.Vars {
+		if v.File != "" {
+			out = append(out, "var-file="+v.File)
+			continue
+		}
+		name, _, _ := strings.Cut(v.Assignment, "=")
+		out = append(out, "var="+name+"=…")
+	}
+	return out
+}
+
+// Show prints the plan.
+func (s *Session) Show() error { return s.Screen().Plan(s.Result.Plan, s.PlanView()) }
+
+// PlanView returns how a plan is shown: beside what the state knows.
+func (s *Session) PlanView() ui.Options {
+	o := s.Options()
+	o.Recorded, o.Parallelism = ui.Recorded{Outputs: PriorOutputs(s.Recorded), Durations: Durations(s.Recorded)}, s.Opts.Parallelism
+	return o
+}
+
+// Durations returns those that the state holds.
+func Durations(recorded *state.State) map[string]float64 {
+	if recorded == nil {
+		return nil
+	}
+	return recorded.Durations
+}
+
+// PriorOutputs returns those that the state holds.
+func PriorOutputs(recorded *state.State) map[string]state.Value {
+	if recorded == nil {
+		return nil
+	}
+	return recorded.Outputs
+}
+
+// OutputsChange reports whether the plan's outputs are not those of the state.
+func (s *Session) OutputsChange() bool {
+	return !maps.EqualFunc(PriorOutputs(s.Recorded), s.Result.Plan.Outputs, state.Value.Equal)
+}

@@ -1,0 +1,360 @@
+package export
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/blocks"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/diffview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/outline"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/schedule"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+)
+
+// markdownLimit bounds a plan in Markdown, in bytes. GitHub takes 65,536 characters as a comment;
+// the rest is for what a workflow puts around it.
+const markdownLimit = 65000
+
+// markdown prints a plan for a pull request: the summary, the notes, a table of the resources, the
+// most severe first, and below it the changes, folded. What does not fit is counted.
+func markdown(w io.Writer, plan *planner.Plan, o ui.Options) error {
+	r := outline.NewReview(plan, o)
+	m := &markdownPage{room: markdownLimit}
+	m.head(r)
+	m.table(r)
+	m.drift(r)
+	m.details(r)
+	m.order(r)
+	m.foot(r)
+	_, err := io.WriteString(w, m.String())
+	return err
+}
+
+// markdownPage collects Markdown up to a length.
+type markdownPage struct {
+	strings.Builder
+	room int
+}
+
+// markdownReserve is kept free for the sentences on what was left out.
+const markdownReserve = 1500
+
+// fits writes a part that may be left out, and reports whether there was room.
+func (m *markdownPage) fits(part string) bool {
+	if m.Len()+len(part) > m.room-markdownReserve {
+		return false
+	}
+	m.WriteString(part)
+	return true
+}
+
+func (m *markdownPage) head(r *outline.Review) {
+	m.WriteString("### kubewright: " + mdText(strings.TrimSuffix(r.Headline(), ".")) + "\n\n")
+	var lines []string
+	if n := lossNote(r); n != "" {
+		m.fits("> [!CAUTION]\n> " + n + "\n\n")
+	}
+	m.warnings(outline.Warnings(r.Plan))
+	for i, u := range r.Withheld {
+		if i == maxWithheld {
+			lines = append(lines, "- and "+strconv.Itoa(len(r.Withheld)-i)+" more that could not be looked at\n")
+			break
+		}
+		line := "- **Not looked at**, and left alone: " + mdCode(u.Target.String()) + ": " + mdText(bounded(u.Reason))
+		if u.Remedy != "" {
+			line += ". " + mdText(bounded(u.Remedy))
+		}
+		lines = append(lines, line+"\n")
+	}
+	for _, n := range r.Notes() {
+		lines = append(lines, "- **"+n[0]+"**: "+mdText(bounded(n[1]))+"\n")
+	}
+	if text := r.CorrectedDrift(); text != "" {
+		lines = append(lines, "- **Drift**: "+mdText(text)+"\n")
+	}
+	for _, line := range lines {
+		m.fits(line)
+	}
+	if len(lines) > 0 {
+		m.WriteString("\n")
+	}
+}
+
+// warnings quotes each warning as on the terminal, up to a third of the room; the others by their
+// summaries.
+func (m *markdownPage) warnings(list diag.Diagnostics) {
+	for i, d := range list {
+		text := quoted("[!WARNING]", "**"+mdText(d.Summary)+"**", fenced("", ui.FindingText(d, proseWidth)))
+		if m.Len()+len(text) > m.room/3 {
+			left := list[i:]
+			m.fits("- **" + ui.Plural(len(left), "more warning") + "**: " + mdText(bounded(outline.Summaries(left))) + ". `kubewright show` prints all of them.\n\n")
+			return
+		}
+		m.WriteString(text)
+	}
+}
+
+// quoted returns a quotation of paragraphs, or of blocks of lines.
+func quoted(parts ...string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.Join(parts, "\n"), "\n") {
+		b.WriteString(strings.TrimRight("> "+line, " ") + "\n")
+	}
+	return b.String() + "\n"
+}
+
+// fenced returns a block of code with a fence that its lines do not contain.
+func fenced(language string, lines []string) string {
+	fence := strings.Repeat("`", max(3, longestRun(lines)+1))
+	return fence + language + "\n" + strings.Join(lines, "\n") + "\n" + fence
+}
+
+// maxWithheld is the number of targets that are named.
+const maxWithheld = 20
+
+// lossNote returns the resources that are destroyed or replaced; empty for none.
+func lossNote(r *outline.Review) string {
+	var names []string
+	for _, x := range r.Resources {
+		if x.Rank() == 0 {
+			names = append(names, mdCode(x.Target.String()))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	n := len(names)
+	if n > maxWithheld {
+		names = append(names[:maxWithheld], "and "+strconv.Itoa(n-maxWithheld)+" more")
+	}
+	return "**Destroyed or replaced**: " + ui.CommaList(names)
+}
+
+// bounded returns a sentence from outside, cut to a length that its place allows.
+func bounded(s string) string { return cut(s, maxSentence) }
+
+// cut returns text of at most so many characters.
+func cut(s string, most int) string {
+	r := []rune(ui.Clean(s))
+	if len(r) <= most {
+		return string(r)
+	}
+	return string(r[:most]) + "…"
+}
+
+const maxSentence = 400
+
+func (m *markdownPage) table(r *outline.Review) {
+	if len(r.Resources) == 0 {
+		return
+	}
+	m.WriteString("| action | what | why and what it means |\n|---|---|---|\n")
+	for i, x := range r.Resources {
+		var why []string
+		for _, s := range append([]string{x.Reason}, x.Impacts...) {
+			if s != "" {
+				why = append(why, mdText(bounded(s)))
+			}
+		}
+		what := mdCode(x.Target.String())
+		if note := outline.NoteOf(x.ResourceChange); note != "" {
+			what += " " + mdText(note)
+		}
+		// A table of everything leaves no room for how: half is enough.
+		row := "| " + x.Word() + " | " + what + " | " + strings.Join(why, "; ") + " |\n"
+		if m.Len()+len(row) > m.room/2 {
+			m.WriteString("\n" + ui.Plural(len(r.Resources)-i, "more resource") + " left out of this table: " + outline.ActionCounts(r.Resources[i:]) + ".\n")
+			break
+		}
+		m.WriteString(row)
+	}
+	m.WriteString("\n")
+}
+
+func (m *markdownPage) drift(r *outline.Review) {
+	if len(r.Drift) == 0 {
+		return
+	}
+	m.WriteString("**Changed outside of kubewright, and left so by this plan**: " + ui.Plural(len(r.Drift), "item") + "\n\n")
+	var lines []string
+	for _, d := range r.Drift {
+		lines = append(lines, diffText([]diffview.LaidLine{{Sym: ui.Unchanged, Text: ui.Clean(d.Address.Step().String())}})...)
+		lines = append(lines, diffText(d.Lines())...)
+	}
+	m.folded(ui.Plural(len(r.Drift), "item"), lines)
+	m.WriteString("\n")
+}
+
+// details prints the changes as on the terminal: nodes that change in the same way once.
+func (m *markdownPage) details(r *outline.Review) {
+	p := blocks.NewPrinter(ui.Options{Width: ui.Endless})
+	nodes, repeating := blocks.SplitRepeating(p.Resources(r.Plan), false)
+	groups := p.Fold(nodes)
+	rank := map[string]int{}
+	for _, x := range r.Resources {
+		rank[x.Target.String()] = x.Rank()
+	}
+	slices.SortStableFunc(groups, func(a, b []blocks.Resource) int {
+		return cmp.Compare(rank[a[0].Target.String()], rank[b[0].Target.String()])
+	})
+	seen := blocks.NewShownItems()
+	for i, g := range groups {
+		first := p.Elide(g[0], seen)
+		title := "<code>" + mdEntities(g[0].Target.String()) + "</code> " + mdText(outline.Verdict(g[0].ResourceChange))
+		if others := p.Others(g[1:]); len(others) > 0 {
+			title += ", and the same for " + mdEntities(bounded(ui.CommaList(others)))
+		}
+		if !m.folded(title, diffText(p.Layout([]diffview.Entry{first.Entry}, 0))) {
+			var left []outline.ReviewedResource
+			for _, rest := range groups[i:] {
+				for _, x := range rest {
+					left = append(left, outline.ReviewedResource{ResourceChange: x.ResourceChange})
+				}
+			}
+			m.WriteString("\n**Cut here for GitHub's limit.** The changes of " + ui.Plural(len(left), "resource") + " are not shown, or not to their end: " +
+				outline.ActionCounts(left) + ". `kubewright show` prints all of the plan.\n")
+			return
+		}
+	}
+	for _, s := range repeating {
+		m.fits("\n" + mdText(s) + ".\n")
+	}
+}
+
+// order prints the order of the steps as on the terminal.
+func (m *markdownPage) order(r *outline.Review) {
+	p := ui.NewPage(ui.Options{Width: 110})
+	schedule.Print(p, r.Plan)
+	if len(r.Steps) > 1 && m.room-m.Len() > 2*markdownReserve {
+		m.folded("Order of "+ui.Plural(len(r.Steps), "step"), strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n"))
+	}
+}
+
+// folded writes lines below a title that opens on a click. Lines that do not fit are counted at
+// their place; it reports whether all did.
+func (m *markdownPage) folded(title string, lines []string) bool {
+	head := "<details><summary>" + title + "</summary>\n\n"
+	fence := strings.Repeat("`", max(3, longestRun(lines)+1))
+	tail := fence + "\n\n</details>\n"
+	room := m.room - markdownReserve - m.Len() - len(head) - len(tail) - len(fence) - len("diff\n")
+	if room < 200 {
+		return false
+	}
+	var b strings.Builder
+	all := true
+	for i, line := range lines {
+		if b.Len()+len(line)+1 > room-100 {
+			b.WriteString("# " + ui.Plural(len(lines)-i, "more line") + " left out\n")
+			all = false
+			break
+		}
+		b.WriteString(line + "\n")
+	}
+	m.WriteString(head + fence + "diff\n" + b.String() + tail)
+	return all
+}
+
+func (m *markdownPage) foot(r *outline.Review) {
+	if r.NothingToDo() {
+		return
+	}
+	how := "; " + mdCode(r.Command)
+	switch {
+	case r.Command == "":
+		how = ""
+	case len(how) > maxCommand:
+		how = "; the command that `kubewright plan` ends with"
+	}
+	if how != "" {
+		how += " carries out this plan and no other"
+	}
+	m.WriteString("\n<sub>Plan " + mdCode(r.Short()) + how + ". In the diffs `+` is created, `!` changed, `-` destroyed.</sub>\n")
+}
+
+// maxCommand is the length up to which a command is shown: a part of it would be another one.
+const maxCommand = 1000
+
+// diffText returns lines with the symbol in the first column, where GitHub's colours need it.
+func diffText(lines []diffview.LaidLine) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		mark := string(l.Sym)
+		switch l.Sym {
+		case ui.Changed:
+			mark = "!"
+		case ui.Replaced:
+			mark = "-"
+		case ui.Forgotten:
+			mark = " "
+		}
+		out[i] = strings.TrimRight(mark+" "+strings.Repeat("    ", l.Depth)+l.Text, " ")
+	}
+	return out
+}
+
+// longestRun returns the length of the longest run of backquotes.
+func longestRun(lines []string) int {
+	longest, run := 0, 0
+	for _, line := range lines {
+		run = 0
+		for _, c := range line {
+			if c != '`' {
+				run = 0
+				continue
+			}
+			run++
+			longest = max(longest, run)
+		}
+	}
+	return longest
+}
+
+// mdCode returns text as code, whatever it contains.
+func mdCode(s string) string {
+	s = ui.Clean(s)
+	if s == "" || strings.ContainsAny(s, "`|\\") || strings.TrimSpace(s) != s {
+		return "<code>" + mdEntities(s) + "</code>"
+	}
+	return "`" + s + "`"
+}
+
+// mdEntities returns text in which nothing is markup, neither of Markdown nor of HTML, nor a link.
+// GitHub finds mentions in it all the same, but not within code.
+func mdEntities(s string) string {
+	var b strings.Builder
+	for _, r := range ui.Clean(s) {
+		if r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune(",;-", r) {
+			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// mdText returns prose that may contain names from outside. Prose in which GitHub would find a
+// link, a mention, a reference or a formula is shown as code.
+func mdText(s string) string {
+	s = ui.Clean(s)
+	if strings.ContainsAny(s, "`@#$\\") || strings.Contains(s, "://") || strings.Contains(strings.ToLower(s), "www.") {
+		return mdCode(s)
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("*_[]<>&|~!{}^", r) {
+			b.WriteString("&#" + strconv.Itoa(int(r)) + ";")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// proseWidth is the width of prose in a form whose reader does not wrap code.
+const proseWidth = 90

@@ -1,0 +1,27 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestDelimiter: no line of a text looks like its end, so that a text cannot show lines of
+// its own as others of the plan.
+func TestDelimiter(t *testing.T) {
+	t.Parallel()
+	for want, texts := range map[string][][]string{
+		"EOT":   {{"a", "EOT b"}, {"xEOT"}},
+		"EOT_1": {{"a"}, {"  EOT"}},
+		"EOT_2": {{"EOT", "+ EOT_1"}},
+	} {
+		if got := Delimiter(texts...); got != want {
+			t.Errorf("%q: %s, want %s", texts, got, want)
+		}
+	}
+	text := state.String("a\n  EOT\n+ role = \"worker\"\n")
+	if shown := HCL(text, ""); !strings.HasPrefix(shown, "<<-EOT_1\n") || !strings.HasSuffix(shown, "\nEOT_1") {
+		t.Errorf("shown as\n%s", shown)
+	}
+}

@@ -1,0 +1,17 @@
+package viewtest
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestFixtures holds the fixtures as saved plans hold them.
+func TestFixtures(t *testing.T) {
+	for name, fixture := range Plans {
+		b, err := json.MarshalIndent(fixture(), "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		Golden(t, name+".plan.json", string(b)+"\n")
+	}
+}

@@ -1,0 +1,89 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/encryption"
+)
+
+// IdentityVariable names files with private keys in the environment, as -age-identity does.
+const IdentityVariable = "KUBEWRIGHT_AGE_IDENTITY"
+
+// Settings returns the kubewright block, read once: it says where the state is and to whom it
+// is encrypted, for commands that load nothing else of the configuration.
+func (a *Workspace) Settings() *hclconfig.Settings {
+	if a.read == nil {
+		a.read = hclconfig.ReadSettings(hclconfig.Options{Dir: a.Folder()})
+	}
+	a.Sources = a.SourceText
+	return a.read
+}
+
+// Codec returns how state, journal and saved plans are read and written here: encrypted
+// as the encryption block of the configuration says. What is wrong with the
+// configuration is no reason not to read; whoever writes has loaded it before.
+func (a *Workspace) Codec() state.Codec {
+	if a.Sealer == nil {
+		settings := a.Settings()
+		block := settings.Encryption
+		if settings.Wrong.HasErrors() {
+			block = nil
+		}
+		a.Sealer = a.NewCodec(block, false)
+	}
+	return a.Sealer
+}
+
+// NewCodec makes a codec; the block may be nil.
+func (a *Workspace) NewCodec(block *config.Encryption, migrate bool) *encryption.Codec {
+	o := encryption.Options{Identities: a.identityFiles(), Migrate: migrate}
+	if block != nil {
+		o.Recipients = block.Recipients
+	}
+	if a.Ask != nil {
+		o.Passphrase = func(file string) ([]byte, error) {
+			secret, err := a.Ask("Passphrase of " + ui.Clean(file) + ": ")
+			if err != nil {
+				return nil, console.NoAnswer(err)
+			}
+			return secret, nil
+		}
+	}
+	c, err := encryption.New(o)
+	if err != nil {
+		// Recipients are checked where the block is read.
+		panic("internal error: " + err.Error())
+	}
+	return c
+}
+
+// identityFiles returns the files with private keys: of the command line, then of the
+// environment.
+func (a *Workspace) identityFiles() []string {
+	var out []string
+	fromEnv := filepath.SplitList(a.Getenv(IdentityVariable))
+	for i, file := range slices.Concat(a.Identities, fromEnv) {
+		if file == "" {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(file, "~/"); ok {
+			if home, err := os.UserHomeDir(); err == nil {
+				file = filepath.Join(home, rest)
+			}
+		}
+		if i >= len(a.Identities) {
+			out = append(out, a.FromHere(file))
+			continue
+		}
+		out = append(out, a.Named(file))
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// StoreAlone returns the state for a command that needs no configuration. Where that
+// cannot be parsed, the state is where it was last.
+func (a *Workspace) StoreAlone() (*statefile.Store, error) {
+	settings := a.Settings()
+	if err := a.Report(settings.Misplaced); err != nil {
+		return nil, err
+	}
+	if settings.Backend != nil || settings.Whole || a.StatePath != "" {
+		return a.OpenStore(settings.Backend)
+	}
+	last, err := a.LastPlace()
+	if err == nil {
+		last, err = a.Reopen(last)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Place = last
+	return statefile.NewStore(a.Paths(), last.Backend), nil
+}
+
+// ReadState reads the state, and says what to do when there is none.
+func (a *Workspace) ReadState(ctx context.Context) (*state.State, error) {
+	store, err := a.StoreAlone()
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if loaded.State == nil {
+		return nil, NoState(store.Place())
+	}
+	return loaded.State, nil
+}
+
+func NoState(path string) error {
+	return console.Failure(diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
+		"With -chdir or -state another one is read.", path)})
+}

@@ -1,0 +1,65 @@
+package workspace
+
+import (
+	"path/filepath"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state/encryption"
+	"github.com/kubewright/kubewright/state/safefile"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// Workspace is the folder that a command works in: its configuration, and the place where
+// its state is kept.
+type Workspace struct {
+	*console.Console
+	// Chdir and StatePath are global options.
+	Chdir     string
+	StatePath string
+	// BackendConfig are the settings of the backend that are given with -backend-config.
+	BackendConfig []string
+	// Place is where the state is kept, once that was found out.
+	Place *Place
+	// Identities are files with private keys, with -age-identity; Sealer encrypts and
+	// decrypts what is kept, once that was needed.
+	Identities []string
+	Sealer     *encryption.Codec
+	// read is the kubewright block, once it was needed.
+	read *hclconfig.Settings
+}
+
+// SourceText reads a file of the configuration, for excerpts, which do not show
+// the secrets that are written there.
+func (a *Workspace) SourceText(name string) []byte {
+	if !filepath.IsLocal(name) {
+		return nil
+	}
+	b, err := safefile.ReadBelow(a.Folder(), name, hclconfig.MaxFile)
+	if err != nil {
+		return nil
+	}
+	return hclconfig.Cover(hclconfig.Options{Dir: a.Folder()}, name, b)
+}
+
+// Folder returns the configuration folder: the working folder, or -chdir.
+func (a *Workspace) Folder() string {
+	if a.Chdir == "" {
+		return a.Dir
+	}
+	if filepath.IsAbs(a.Chdir) {
+		return a.Chdir
+	}
+	return filepath.Join(a.Dir, a.Chdir)
+}
+
+const SimFile = "kubewright.sim.json"
+
+func (a *Workspace) Paths() statefile.Paths {
+	p := statefile.DirPaths(a.Folder())
+	if a.StatePath != "" {
+		p = statefile.NewPaths(a.Named(a.StatePath))
+	}
+	p.FS, p.Codec = a.Files, a.Codec()
+	return p
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/engine/hosts"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/quorum"
+	"github.com/kubewright/kubewright/providers"
+)
+
+// fences are a run's claims on the clusters that its plan changes, so that two
+// operators with two copies of a state cannot both act. A cluster that runs is
+// claimed before the first step; one that is being founded when its API is
+// first written to. A run that finds nothing to do claims nothing.
+type fences struct {
+	*Run
+	all map[string]*providers.Fence
+}
+
+// releaseTime bounds giving the claims back: an API that went away keeps none.
+const releaseTime = 5 * time.Second
+
+// newFences prepares a fence for each cluster of the plan's steps.
+func (p *Run) newFences(perf *providers.Performer) *fences {
+	f := &fences{Run: p, all: map[string]*providers.Fence{}}
+	if p.Leaseless {
+		return f
+	}
+	for i := range p.Result.Plan.Steps {
+		label := p.ClusterLabel(&p.Result.Plan.Steps[i])
+		if f.all[label] != nil || p.Config.Cluster(label) == nil {
+			continue
+		}
+		f.all[label] = &providers.Fence{
+			Through: perf.Through, Clock: p.Hosts.World.Clock(), Dead: p.Dead,
+			Mine: providers.Lease{Name: hosts.LeaseName, Lineage: p.Lineage, Run: p.ID, Who: p.Who, Token: ownership.NextRun(p.Observed)},
+		}
+	}
+	return f
+}
+
+// Claim takes the leases of all clusters whose API the plan has seen.
+func (f *fences) Claim(ctx context.Context) error {
+	for label, fence := range f.all {
+		if !f.writable(label) {
+			continue
+		}
+		if err := fence.Hold(ctx, f.Observed.Primary(label)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writable reports whether a cluster's API was seen, and that its etcd takes writes:
+// one with an alarm keeps no lease, and nothing is done then but what helps
+// against the alarm.
+func (f *fences) writable(label string) bool {
+	return f.Observed.ClusterReports[label] != nil && !f.alarmed(label)
+}
+
+func (f *fences) alarmed(label string) bool {
+	report := f.Observed.ClusterReports[label]
+	return report != nil && quorum.Alarmed(report.Members) != ""
+}
+
+// before makes sure that the step's cluster is still claimed.
+func (f *fences) before(ctx context.Context, step *planner.Step) error {
+	label := f.ClusterLabel(step)
+	fence := f.all[label]
+	if fence == nil || f.alarmed(label) || f.Observed.ClusterReports[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
+		return nil
+	}
+	via := f.Observed.Primary(label)
+	if !step.Via.IsZero() {
+		via = step.Via
+	}
+	return fence.Hold(ctx, via)
+}
+
+// Beat shows signs of life until the function that it returns is called.
+func (f *fences) Beat(ctx context.Context) (end func()) {
+	every := f.Hosts.World.Beat()
+	if every == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		ticks := time.NewTicker(every)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+				for _, fence := range f.all {
+					fence.Beat(ctx)
+				}
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+// Release gives the claims back. A cluster that was destroyed has taken its own with it.
+func (f *fences) Release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	for label, fence := range f.all {
+		fence.Bury(ctx, f.Observed.Primary(label))
+		fence.Release(ctx)
+	}
+}
+
+// ClusterLabel returns the cluster that a step is about.
+func (p *Run) ClusterLabel(step *planner.Step) string {
+	if m := p.Hosts.Member(step.Target); m != nil {
+		return m.Cluster
+	}
+	return step.Target.Name
+}

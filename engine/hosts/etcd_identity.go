@@ -1,0 +1,63 @@
+package hosts
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ownEtcd asks the etcd on a control plane's own host of which cluster it is. One that
+// does not answer says nothing.
+func (o *Observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
+	if c := o.View.Config.Cluster(m.Cluster); c != nil && c.Etcd.External != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	h, err := o.remembering(ctx, m, r)
+	if err != nil {
+		return
+	}
+	var id state.EtcdIdentity
+	err = o.withEtcd(ctx, h, o.Seat(m, r), func(e providers.Etcd) (err error) {
+		id, err = e.Identity(ctx)
+		return err
+	})
+	if err != nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.View.Etcds[m.Target] = id
+}
+
+// correct asks API and etcd again where a control plane is on an etcd of its own, which
+// may be the one that spoke for the cluster: through those that are not. Who that is
+// shows only when all hosts have answered.
+func (o *Observer) correct(ctx context.Context) {
+	for label := range o.asked {
+		strays := o.View.ForeignEtcds(label)
+		if len(strays) == 0 {
+			continue
+		}
+		delete(o.View.ClusterReports, label)
+		for _, m := range o.Members {
+			r := o.View.Reports[m.Target]
+			if _, answers := o.View.Etcds[m.Target]; m.Cluster != label || !answers || slices.Contains(strays, m.Target) || r == nil {
+				continue
+			}
+			report, err := o.askThrough(ctx, m, r)
+			if err != nil {
+				o.View.ClusterErrors[label] = err.Error()
+				continue
+			}
+			o.deprecated(ctx, m, o.identity(m, r), report)
+			o.View.ClusterReports[label] = report
+			delete(o.View.ClusterErrors, label)
+			break
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// externalEtcds looks at the external etcds on which clusters are to be founded.
+// The files by which they are reached came with the look at the host.
+func (o *Observer) externalEtcds(ctx context.Context) {
+	for _, q := range etcd.ExternalEtcdQueries(o.View.Config, o.View.Recorded, o.View.Reports) {
+		if o.View.ExternalEtcds == nil {
+			o.View.ExternalEtcds = map[string]*topology.ExternalEtcd{}
+		}
+		o.View.ExternalEtcds[q.Cluster.Label] = o.externalEtcd(ctx, q)
+	}
+}
+
+// externalEtcd looks at one. What keeps it from being looked at, whatever it is, is
+// told: nothing may be founded on an etcd of which nothing is known.
+func (o *Observer) externalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) *topology.ExternalEtcd {
+	report, err := o.askExternalEtcd(ctx, q)
+	return &topology.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}
+}
+
+func (o *Observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) (state.ExternalEtcdReport, error) {
+	host, err := o.Host(ctx, q.Via)
+	if err != nil {
+		return state.ExternalEtcdReport{}, err
+	}
+	host = o.World.Remember(host, o.Member(q.Via).query.Secrets, o.View.Reports[q.Via])
+	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
+	if err != nil {
+		return state.ExternalEtcdReport{}, fmt.Errorf("cannot ask the external etcd: %w", err)
+	}
+	return o.World.Access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
+}
+
+// etcdCredentials returns the configuration's, and where it does not bring them, the host's.
+func etcdCredentials(ctx context.Context, host providers.Host, e *config.ExternalEtcd) (providers.EtcdCredentials, error) {
+	client := providers.EtcdCredentials{CA: pem(e.CAContent), Certificate: pem(e.CertContent), Key: e.KeyContent}
+	missing := map[string]*state.Secret{}
+	for path, secret := range map[string]*state.Secret{e.CAFile: &client.CA, e.CertFile: &client.Certificate, e.KeyFile: &client.Key} {
+		if secret.IsZero() && path != "" {
+			missing[path] = secret
+		}
+	}
+	if len(missing) == 0 {
+		return client, nil
+	}
+	files, err := host.ReadSecrets(ctx, slices.Sorted(maps.Keys(missing)))
+	if err != nil {
+		return client, err
+	}
+	for path, secret := range missing {
+		if *secret = files[path]; secret.IsZero() {
+			return client, errors.New(path + " is not there")
+		}
+	}
+	return client, nil
+}
+
+func pem(content string) state.Secret {
+	if content == "" {
+		return state.Secret{}
+	}
+	return state.NewSecret([]byte(content))
+}

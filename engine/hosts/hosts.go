@@ -1,0 +1,187 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Member is one host that a run may touch: of the configuration, or recorded only.
+type Member struct {
+	Target  state.Target
+	Cluster string
+	Plane   bool
+	// Leaves reports whether the configuration has no such node.
+	Leaves bool
+	// keyRecorded reports whether the host is known by the key in the state alone.
+	keyRecorded bool
+	// address is the one at which an API server of the node is called.
+	address string
+	query   state.Query
+	open    func(context.Context) (providers.Host, error)
+
+	mu   sync.Mutex
+	host providers.Host
+	// again is the last attempt to connect again.
+	again  *reopening
+	closed bool
+}
+
+// Hosts is all hosts of a run. Each is connected when it is first needed, and again when
+// it is needed after its connection has ended.
+type Hosts struct {
+	Members []*Member
+	World   World
+	now     func() time.Time
+	// Replace are the nodes that are to leave their clusters and to join again.
+	Replace []state.Target
+	// Rotate are the CAs and keys to replace by new ones.
+	Rotate []topology.Rotation
+	// Answered is told of each host that was looked at, or could not be.
+	Answered func(state.Target)
+}
+
+// World opens hosts and gives access to clusters: over the network, or simulated.
+type World interface {
+	Open(ctx context.Context, c config.Connection, address string) (providers.Host, error)
+	Access() providers.Access
+	Issuer() providers.Issuer
+	Clock() providers.Clock
+	// Remember returns the host that answers for secrets which it has been asked for already.
+	Remember(h providers.Host, asked []string, r *state.Report) providers.Host
+	// Beat returns how often a run shows a sign of life while it works; 0 for never.
+	Beat() time.Duration
+	// Save keeps what a simulated world has become.
+	Save() error
+}
+
+// hasLeft reports whether the member was taken out since the fleet was listed: neither
+// configuration nor state know it any more, so that nobody asks how it is.
+func (m *Member) hasLeft(recorded *state.State) bool {
+	return m.Leaves && (recorded == nil || recorded.Nodes[m.Target] == nil)
+}
+
+// Open lists the hosts of configuration and state, in the world that their connections
+// name. Nothing is contacted yet.
+func Open(cfg *config.Config, recorded *state.State, o Options) (*Hosts, error) {
+	w, err := OpenWorld(cfg, recorded, o)
+	if err != nil {
+		return nil, err
+	}
+	return List(w, cfg, recorded, o), nil
+}
+
+// List lists the hosts of configuration and state in a world. Nothing is contacted yet.
+func List(w World, cfg *config.Config, recorded *state.State, o Options) *Hosts {
+	f := &Hosts{World: w, now: o.Now, Answered: func(state.Target) {}}
+	seen := map[state.Target]bool{}
+	queries := observe.Queries(cfg, recorded)
+	for _, n := range cfg.Nodes {
+		seen[n.Target] = true
+		c := n.Connection
+		if !slices.Contains(o.Accepted, n.Target.String()) { // else the key that was accepted is the old machine's
+			c = pinned(c, recorded, n.Target)
+		}
+		f.Members = append(f.Members, &Member{
+			Target: n.Target, Cluster: n.Cluster, Plane: n.Role == config.ControlPlane, query: queries[n.Target], address: n.AdvertiseAddress(),
+			keyRecorded: len(c.HostKeys) > len(n.Connection.HostKeys),
+			open:        func(ctx context.Context) (providers.Host, error) { return w.Open(ctx, c, n.Address) },
+		})
+	}
+	if recorded == nil {
+		return f
+	}
+	forgotten := ownership.Forgotten(cfg, recorded)
+	for t, n := range recorded.Nodes {
+		if seen[t] || slices.Contains(forgotten, t) {
+			continue
+		}
+		f.Members = append(f.Members, &Member{
+			Target: t, Cluster: n.Cluster, Plane: n.Role == string(config.ControlPlane), query: queries[t], address: n.Address, Leaves: true,
+			keyRecorded: n.HostKey != "",
+			open: func(ctx context.Context) (providers.Host, error) {
+				return w.Open(ctx, formerly(cfg, n), n.Address)
+			},
+		})
+	}
+	return f
+}
+
+// formerly returns how a node is reached whose block is gone: as the state remembers it, by
+// the key that it knows. Passwords are kept nowhere: sudo's is the one for all nodes.
+func formerly(cfg *config.Config, n *state.RecordedNode) config.Connection {
+	c := config.ConnectionFromValue(n.Connection)
+	c.HostKeys = append(c.HostKeys, hostKeys(n)...)
+	if c.Type == cfg.Connection.Type {
+		c.SudoPassword = cfg.Connection.SudoPassword
+	}
+	return c
+}
+
+// pinned returns a connection that trusts no other key than the one recorded, where
+// the first contact was accepted unseen: from then on the host is known.
+func pinned(c config.Connection, recorded *state.State, t state.Target) config.Connection {
+	if !c.AcceptNewHostKey || len(c.HostKeys) > 0 || recorded == nil || recorded.Nodes[t] == nil {
+		return c
+	}
+	c.HostKeys = hostKeys(recorded.Nodes[t])
+	return c
+}
+
+func hostKeys(n *state.RecordedNode) []string {
+	if n.HostKey == "" {
+		return nil
+	}
+	return []string{n.HostKey}
+}
+
+// Keep leaves out the hosts that a command has nothing to do with.
+func (f *Hosts) Keep(keep func(*Member) bool) {
+	f.Members = slices.DeleteFunc(f.Members, func(m *Member) bool { return !keep(m) })
+}
+
+func (f *Hosts) Member(t state.Target) *Member {
+	for _, m := range f.Members {
+		if m.Target == t {
+			return m
+		}
+	}
+	return nil
+}
+
+// Host returns the host of a node, connected.
+func (f *Hosts) Host(ctx context.Context, t state.Target) (providers.Host, error) {
+	m := f.Member(t)
+	if m == nil {
+		return nil, fmt.Errorf("cannot reach %s: it is neither in the configuration nor in the state", t)
+	}
+	return m.Connect(ctx)
+}
+
+func (f *Hosts) Close() {
+	for _, m := range f.Members {
+		m.mu.Lock()
+		m.closed = true
+		if m.host != nil {
+			_ = m.host.Close()
+		}
+		m.mu.Unlock()
+	}
+}
+
+// Restrict restricts a fleet to hosts with a query, and to these queries.
+func (f *Hosts) Restrict(queries map[state.Target]state.Query) {
+	f.Keep(func(m *Member) bool { _, ok := queries[m.Target]; return ok })
+	for _, m := range f.Members {
+		m.query = queries[m.Target]
+	}
+}

@@ -1,0 +1,341 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/immutable"
+	"github.com/kubewright/kubewright/planner/observe"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/rotation"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/ssh"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Observe looks at all hosts at once and, as soon as a cluster's first control
+// plane has answered, at its API and etcd through that one.
+func (f *Hosts) Observe(ctx context.Context, cfg *config.Config, recorded *state.State) *topology.Fleet {
+	v := &topology.Fleet{
+		Config: cfg, Recorded: recorded,
+		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
+		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
+	}
+	o := Observer{Hosts: f, View: v, asked: map[string]bool{}}
+	for _, m := range f.Members {
+		if m.hasLeft(recorded) {
+			continue
+		}
+		o.wait.Go(func() {
+			o.host(ctx, m)
+			f.Answered(m.Target)
+		})
+	}
+	o.wait.Wait()
+	o.correct(ctx)
+	o.proveServing(ctx)
+	o.externalEtcds(ctx)
+	return v
+}
+
+// Observer collects the answers of one round.
+type Observer struct {
+	*Hosts
+	wait  sync.WaitGroup
+	mu    sync.Mutex
+	View  *topology.Fleet
+	asked map[string]bool
+}
+
+func (o *Observer) host(ctx context.Context, m *Member) {
+	r, err := o.observe(ctx, m)
+	o.mu.Lock()
+	if err != nil {
+		u := state.Unobserved{Target: m.Target, Reason: err.Error(), Remedy: m.remedy(err)}
+		u.Answered, u.Estranged = answered(err)
+		o.View.Unobserved[m.Target] = u
+		o.mu.Unlock()
+		return
+	}
+	o.View.Reports[m.Target] = r
+	_, admin := r.Secrets["/etc/kubernetes/admin.conf"]
+	ask := m.Plane && admin && !o.asked[m.Cluster]
+	if ask {
+		o.asked[m.Cluster] = true
+	}
+	o.mu.Unlock()
+	if m.Plane && admin {
+		o.wait.Go(func() { o.ownEtcd(ctx, m, r) })
+	}
+	if ask {
+		o.cluster(ctx, m, r)
+	}
+}
+
+// answered reports whether an error is no silence: a machine that runs gives it, or what is
+// wrong is here and nobody was asked. One that shows another key does not prove to be the
+// host that it was. A bastion's error, which comes wrapped, says nothing of the host
+// behind it.
+func answered(err error) (answers, estranged bool) {
+	var e *providers.Error
+	if !errors.As(err, &e) {
+		return true, false
+	}
+	own, ok := err.(*providers.Error)
+	switch {
+	case !ok:
+		return e.Kind == providers.ErrProtocol || e.Kind == providers.ErrUnsupported, false
+	case own.Kind == providers.ErrHostKeyChanged:
+		return false, true
+	}
+	return own.Kind != providers.ErrUnreachable && own.Kind != providers.ErrTimeout, false
+}
+
+// observe observes one host; the clock's offset is measured around the round trip.
+func (o *Observer) observe(ctx context.Context, m *Member) (*state.Report, error) {
+	h, err := m.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.observe(ctx, h)
+	if inner, ok := h.(interface{ Unwrap() providers.Host }); ok {
+		h = inner.Unwrap()
+	}
+	if s, ok := h.(*ssh.Host); ok && err == nil {
+		r.HostKey, r.HopKeys = s.Conn().HostKey(), s.Conn().HopKeys()
+	}
+	return r, err
+}
+
+// observe asks the host, and remembers its programs for the next time.
+func (m *Member) observe(ctx context.Context, h providers.Host) (*state.Report, error) {
+	m.mu.Lock()
+	q := m.query
+	m.mu.Unlock()
+	r, err := h.Observe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.query.Programs = r.Programs
+	m.mu.Unlock()
+	return r, nil
+}
+
+// cluster asks API and etcd through one control plane, and where one of them
+// does not answer there, through the next that is of the same cluster. One that is
+// not of the recorded cluster speaks for it only where none is.
+func (o *Observer) cluster(ctx context.Context, m *Member, r *state.Report) {
+	cas := o.identity(m, r)
+	var report *state.ClusterReport
+	err := fmt.Errorf("none of the control planes that were reached holds the CA that the state has recorded of cluster %q", m.Cluster)
+	speaks := o.isOf(cas, m, r)
+	if speaks {
+		report, err = o.askThrough(ctx, m, r)
+	}
+	nobody := !speaks
+	for _, other := range o.Members {
+		if err == nil && report.EtcdUnobserved == "" || ctx.Err() != nil {
+			break
+		}
+		if other == m || other.Cluster != m.Cluster || !other.Plane {
+			continue
+		}
+		seen, lookErr := o.observe(ctx, other)
+		if lookErr != nil {
+			nobody = false // for all that is known
+			continue
+		}
+		if seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !o.isOf(cas, other, seen) {
+			continue
+		}
+		nobody = false
+		cas = append(cas, o.cas(other, seen)...)
+		// What one shows is taken as a whole, unless the other shows more.
+		if again, askErr := o.askThrough(ctx, other, seen); err != nil || askErr == nil && again.EtcdUnobserved == "" {
+			report, err = again, askErr
+		}
+	}
+	// What the first one holds may be known to be the cluster's from another one alone.
+	if nobody || err != nil && !speaks && o.isOf(cas, m, r) {
+		report, err = o.askThrough(ctx, m, r)
+	}
+	if err == nil {
+		o.deprecated(ctx, m, cas, report)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		o.View.ClusterErrors[m.Cluster] = err.Error()
+		return
+	}
+	o.View.ClusterReports[m.Cluster] = report
+}
+
+// identity returns the CAs by which the member's cluster is known: the recorded one, and
+// of a cluster that nothing is recorded of the member's. What the member holds is the
+// cluster's too when it goes by the recorded one: the one is being replaced by the
+// other, and the state is told of that only at the end.
+func (o *Observer) identity(m *Member, r *state.Report) []string {
+	rec := o.View.Recorded
+	if rec == nil || rec.Clusters[m.Cluster] == nil || rec.Clusters[m.Cluster].CA == "" {
+		return o.cas(m, r)
+	}
+	known := []string{rec.Clusters[m.Cluster].CA}
+	if o.isOf(known, m, r) {
+		known = append(known, o.cas(m, r)...)
+	}
+	return known
+}
+
+// isOf reports whether a host is of the cluster that is known by these CAs. It holds one of
+// them, or shows that the CA which it holds has taken the place of one: of a CA that
+// was replaced nobody holds the old one any more, and hosts of other clusters do not
+// show that.
+func (o *Observer) isOf(known []string, m *Member, r *state.Report) bool {
+	return overlap(known, o.alone(m, r).ClusterIdentities(m.Target))
+}
+
+// cas returns the identities of the cluster whose CA a host holds.
+func (o *Observer) cas(m *Member, r *state.Report) []string {
+	return o.alone(m, r).CAs(m.Target)
+}
+
+// alone returns a view of one host alone.
+func (o *Observer) alone(m *Member, r *state.Report) *topology.Fleet {
+	return &topology.Fleet{Config: o.View.Config, Reports: map[state.Target]*state.Report{m.Target: r}}
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+func (o *Observer) askThrough(ctx context.Context, m *Member, r *state.Report) (*state.ClusterReport, error) {
+	h, err := o.remembering(ctx, m, r)
+	if err != nil {
+		return nil, err
+	}
+	primary := o.Seat(m, r)
+	q := observe.ClusterQuery(o.View.Config, o.View.Recorded, m.Cluster, o.Replace...)
+	q.TokenSecrets = rotation.AsksForTokens(o.View.Config, m.Cluster, o.Rotate, r)
+	var report *state.ClusterReport
+	var apiErr error
+	var members []state.EtcdMember
+	var id string
+	var etcdErr error
+	var both sync.WaitGroup
+	both.Go(func() { report, apiErr = o.askAPI(ctx, h, primary.API, q) })
+	if q.Etcd {
+		both.Go(func() { members, id, etcdErr = o.askEtcd(ctx, h, primary) })
+	}
+	both.Wait()
+	if apiErr != nil {
+		return nil, apiErr
+	}
+	report.Members, report.EtcdClusterID = members, id
+	if etcdErr != nil {
+		report.EtcdUnobserved = etcdErr.Error()
+	}
+	return report, nil
+}
+
+// remembering returns the member's host, which answers for the secrets that it has shown.
+func (o *Observer) remembering(ctx context.Context, m *Member, r *state.Report) (providers.Host, error) {
+	h, err := m.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.World.Remember(h, m.query.Secrets, r), nil
+}
+
+func (o *Observer) askAPI(ctx context.Context, h providers.Host, address string, q state.ClusterQuery) (*state.ClusterReport, error) {
+	api, err := o.World.Access().API(ctx, h, address)
+	if err != nil {
+		return nil, err
+	}
+	defer api.Close()
+	report, err := api.Observe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	// Without it nothing but a run that was cut short goes unexplained.
+	if l, err := api.Lease(ctx, LeaseName); err == nil && l != nil {
+		report.Lease = &state.RunLease{Lineage: l.Lineage, Token: l.Token}
+	}
+	return report, nil
+}
+
+func (o *Observer) askEtcd(ctx context.Context, h providers.Host, primary providers.Seat) (members []state.EtcdMember, id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	err = o.withEtcd(ctx, h, primary, func(e providers.Etcd) error {
+		members, id, err = e.Members(ctx)
+		return err
+	})
+	return members, id, err
+}
+
+// withEtcd does something with the etcd on a control plane's own host.
+func (o *Observer) withEtcd(ctx context.Context, h providers.Host, primary providers.Seat, do func(providers.Etcd) error) error {
+	etcd, err := o.World.Access().Etcd(ctx, h, []string{primary.EtcdURL()}, primary.Folder)
+	if err != nil {
+		return err
+	}
+	defer etcd.Close()
+	return do(etcd)
+}
+
+// proveServing asks the API servers themselves that the API does not show as ready.
+func (o *Observer) proveServing(ctx context.Context) {
+	for label, report := range o.View.ClusterReports {
+		for t, name := range pipeline.Unproved(o.View, label) {
+			m, r := o.Member(t), o.View.Reports[t]
+			if m == nil || r == nil {
+				continue
+			}
+			o.wait.Go(func() {
+				h, err := m.Connect(ctx)
+				if err != nil || Serves(ctx, h, o.Seat(m, r)) != nil {
+					return
+				}
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				pod := report.StaticPods[name]
+				pod.Ready = true
+				report.StaticPods[name] = pod
+			})
+		}
+	}
+	o.wait.Wait()
+}
+
+// Seat returns how the member's own API server and etcd are reached.
+func (o *Observer) Seat(m *Member, r *state.Report) providers.Seat {
+	c := o.View.Config.Cluster(m.Cluster)
+	primary := providers.Seat{API: config.JoinHostPort(m.address, immutable.APIPort(c, r))}
+	if c != nil {
+		primary.Folder = c.Certificates.Dir
+	}
+	return primary
+}
+
+// Serves asks the API server on a control plane's own host whether it is ready.
+func Serves(ctx context.Context, h providers.Host, primary providers.Seat) error {
+	url := "https://" + primary.API + "/readyz"
+	status, err := h.HTTPStatus(ctx, url, primary.Folder+"/ca.crt")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d", url, status)
+	}
+	return err
+}
+
+// LeaseName is one for whoever changes a cluster, with whatever state: two who have
+// adopted the same one have two, and its hosts tell them apart only once each was changed.
+const LeaseName = "kubewright"

@@ -1,0 +1,434 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/engine/hosts"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/drain"
+	"github.com/kubewright/kubewright/planner/etcd"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/immutable"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/phases/objects"
+	"github.com/kubewright/kubewright/planner/phases/staticpod"
+	"github.com/kubewright/kubewright/planner/pipeline"
+	"github.com/kubewright/kubewright/planner/quorum"
+	"github.com/kubewright/kubewright/planner/record"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// Runner joins the executor, which knows steps, with the performer, which
+// knows hosts, and with what the state is to remember of a step.
+type Runner struct {
+	*Run
+	Performer *providers.Performer
+	Fences    *fences
+	// desired are the items that the plan rests on.
+	desired *state.Snapshot
+	// void are the run tokens of hosts that do not count.
+	void  map[state.Target]int64
+	turns turns
+}
+
+// turns are the workers that steps of this run are about to empty, or empty: from their
+// gate to the end of the step, behind which the nodes themselves show it. The zero value
+// is ready.
+type turns struct {
+	mu    sync.Mutex
+	nodes map[state.Target]bool
+}
+
+// take is a turn's begin, where allowed agrees: nobody else's turn begins in between.
+func (t *turns) take(target state.Target, allowed func(turn map[state.Target]bool) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := allowed(t.nodes)
+	if err == nil {
+		if t.nodes == nil {
+			t.nodes = map[state.Target]bool{}
+		}
+		t.nodes[target] = true
+	}
+	return err
+}
+
+// end is the end of a turn, if the step is one and has begun.
+func (t *turns) end(step *planner.Step) {
+	if !slices.Contains(step.Gates, planner.WorkersGate) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.nodes, step.Target)
+}
+
+// Run is a plan that is carried out, with what it was made of.
+type Run struct {
+	Hosts    *hosts.Hosts
+	Config   *config.Config
+	Recorded *state.State
+	// Observed is what was observed for the plan.
+	Observed *topology.Fleet
+	Result   topology.Result
+	// Lineage is the state's. ID names the run, and Who is USER@HOST; Dead is the run that
+	// held the state's lock before and ended without giving it back.
+	Lineage, ID, Who, Dead string
+	// Leaseless leaves the clusters' leases alone.
+	Leaseless bool
+	// Restores is the snapshot that etcd is rebuilt from, in a restore.
+	Restores maintenance.EtcdRestore
+	// Artifacts returns the folder of artifacts for a node, and Snapshots is where those of
+	// etcd are kept.
+	Artifacts func(state.Target) (string, error)
+	Snapshots string
+	// Made is called with each secret that is made, before it is used.
+	Made func(*state.Redactor)
+}
+
+// NewRunner returns what the executor runs the plan's steps by.
+func (p *Run) NewRunner() *Runner {
+	perf := p.NewPerformer()
+	r := &Runner{Run: p, Performer: perf, Fences: p.newFences(perf), desired: p.Result.Desired, void: ownership.VoidRuns(p.Observed)}
+	perf.Gates = r.gates
+	return r
+}
+
+// NewPerformer reaches the hosts and clusters of this run.
+func (p *Run) NewPerformer() *providers.Performer {
+	w := p.Hosts.World
+	before := p.Recorded
+	if before == nil {
+		before = &state.State{}
+	}
+	return &providers.Performer{
+		Host: p.Hosts.Host, Seat: p.seat, Others: p.Others, Access: w.Access(), Issuer: w.Issuer(), Clock: w.Clock(),
+		Artifacts: p.Artifacts, Snapshots: p.Snapshots, Interrupted: before.Interrupted, Secrets: p.Config.Secrets, Made: p.Made,
+		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
+			return pipeline.Reveal(p.Observed, p.Result.Desired, x)
+		},
+	}
+}
+
+// seat returns how a control plane is reached.
+func (p *Run) seat(t state.Target) (providers.Seat, error) {
+	m := p.Hosts.Member(t)
+	if m == nil {
+		return providers.Seat{}, fmt.Errorf("internal error: %s is no node of this run", t)
+	}
+	return p.seatOf(m), nil
+}
+
+// seatOf returns how a member's own API server is reached by now: one that somebody gave
+// another port has it until this run has put it back.
+func (p *Run) seatOf(m *hosts.Member) providers.Seat {
+	r, c := p.Observed.Reports[m.Target], p.Config.Cluster(m.Cluster)
+	if immutable.APIPort(c, r) != immutable.APIPort(c, nil) {
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		if h, err := m.Connect(ctx); err == nil {
+			if now, err := h.Observe(ctx, immutable.APIManifestQuery()); err == nil {
+				r = now
+			}
+		}
+	}
+	return (&hosts.Observer{Hosts: p.Hosts, View: p.Observed}).Seat(m, r)
+}
+
+// RunStep implements executor.Runner.
+func (r *Runner) RunStep(ctx context.Context, step *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
+	if err := r.Fences.before(ctx, step); err != nil {
+		return executor.Result{}, ending(err)
+	}
+	defer r.turns.end(step)
+	if err := r.gates(ctx, step); err != nil {
+		return executor.Result{}, err
+	}
+	// Who the node is must be known before its first change.
+	learned := record.Identify(r.Observed, step)
+	outputs, err := r.Performer.Perform(ctx, step,
+		providers.Run{ID: run.ID, Token: run.Token, Lineage: run.Lineage, Void: r.void, Output: lookup(run.Outputs)},
+		providers.Progress{
+			Begin: func(op, count int) error {
+				e := executor.OpEvent{Kind: executor.OpBegin, Op: op, Count: count, Learned: learned}
+				learned = state.Learned{}
+				return report(e)
+			},
+			Done: func(op, count int) error {
+				return report(executor.OpEvent{Kind: executor.OpDone, Op: op, Count: count})
+			},
+			Log: func(op int, text string) {
+				_ = report(executor.OpEvent{Kind: executor.OpLog, Op: op, Text: text})
+			},
+			Output: func(op int, text string) {
+				_ = report(executor.OpEvent{Kind: executor.OpOutput, Op: op, Text: text})
+			},
+		})
+	result := executor.Result{Outputs: map[string]executor.Output{}}
+	for name, o := range outputs {
+		result.Outputs[name] = executor.Output{Value: o.Value, Secret: o.Secret}
+	}
+	if err == nil {
+		result.Learned = objects.Learned(step, r.desired)
+	}
+	result.Refused = errors.Is(err, providers.ErrMoved)
+	return result, ending(err)
+}
+
+// ending marks a failure after which this run may do nothing more anywhere: another
+// one has begun, with this state or with another one that has a host by now.
+func ending(err error) error {
+	if errors.Is(err, providers.ErrSuperseded) || errors.Is(err, providers.ErrHeld) || errors.Is(err, providers.ErrForeign) {
+		return &executor.StopError{Err: err}
+	}
+	return err
+}
+
+// Journal is a journal of a run that ends when its lock is lost.
+type Journal struct{ *statefile.Journal }
+
+// Append implements executor.Journal.
+func (j Journal) Append(e state.Entry) error {
+	err := j.Journal.Append(e)
+	if errors.Is(err, backend.ErrLost) {
+		return &executor.StopError{Err: err}
+	}
+	return err
+}
+
+// lookup finds outputs of earlier steps for the performer.
+func lookup(outputs executor.Outputs) func(state.Pending) (providers.Output, bool) {
+	return func(p state.Pending) (providers.Output, bool) {
+		o, ok := outputs.Lookup(p)
+		return providers.Output{Value: o.Value, Secret: o.Secret}, ok
+	}
+}
+
+// gates evaluates a step's conditions on a fresh observation, right before the act.
+func (r *Runner) gates(ctx context.Context, step *planner.Step) error {
+	c := r.Config.Cluster(r.ClusterLabel(step))
+	if c == nil {
+		return nil
+	}
+	for _, g := range step.Gates {
+		var err error
+		switch g {
+		case planner.QuorumGate, planner.DowntimeGate:
+			err = r.quorumGate(ctx, c, step)
+		case planner.APIGate:
+			err = r.apiGate(ctx, c, step)
+		case planner.WorkersGate:
+			err = r.workersGate(ctx, c, step)
+		case planner.GoneGate:
+			err = r.goneGate(ctx, c, step)
+		case planner.SilenceGate:
+			err = r.silenceGate(ctx)
+		default:
+			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
+		}
+		if err != nil {
+			return &GateError{err}
+		}
+	}
+	return nil
+}
+
+// await tries until the condition of a gate holds, a limit is over or ctx ends, and returns
+// the last error of try, which learns when it is tried for the last time.
+func (r *Runner) await(ctx context.Context, limit, interval time.Duration, try func(last bool) error) error {
+	clock := r.Hosts.World.Clock()
+	deadline := clock.Now().Add(limit)
+	for {
+		last := clock.Now().After(deadline)
+		if err := try(last); err == nil || last || clock.Sleep(ctx, interval) != nil {
+			return err
+		}
+	}
+}
+
+// quorumGate waits for a quorum that the step leaves intact: a member that has just been
+// promoted or restarted needs a moment to answer.
+func (r *Runner) quorumGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	if c.Etcd.External != nil {
+		return nil
+	}
+	return r.await(ctx, c.Timeouts.EtcdAPICall, gateInterval, func(last bool) error {
+		members, err := r.members(ctx, step.Via)
+		if err != nil {
+			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
+		} else {
+			err = quorum.Allows(step, r.Observed.PeerURL(step.Target), members)
+		}
+		if err != nil && etcd.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, last) {
+			return nil // what does not run cannot be lost, and it comes back by this step
+		}
+		return err
+	})
+}
+
+// memberDown looks whether the member on a step's own host is down: so that it does not
+// start by itself, or, where somebody has waited for that, at all.
+func (r *Runner) memberDown(ctx context.Context, c *config.Cluster, t state.Target, waited bool) bool {
+	h, err := r.Hosts.Host(ctx, t)
+	if err != nil {
+		return false
+	}
+	seen, err := h.Observe(ctx, etcd.MemberQuery(c))
+	if err != nil {
+		return false
+	}
+	if waited {
+		return etcd.MemberExits(r.Observed, t, seen)
+	}
+	return etcd.MemberDown(r.Observed, t, seen)
+}
+
+// goneGate looks once more whether a node lives that is said to be gone for good.
+func (r *Runner) goneGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	nodes, err := r.nodes(ctx, step.Via)
+	if err != nil {
+		return fmt.Errorf("cannot tell whether the node is gone: %w", err)
+	}
+	var members []state.EtcdMember
+	if c.Etcd.External == nil && planner.ChangesMembers(step) {
+		if members, err = r.members(ctx, step.Via); err != nil {
+			return fmt.Errorf("cannot tell whether the node is gone: %w", err)
+		}
+	}
+	return planner.GoneAllows(step, nodes, members)
+}
+
+// workersGate looks whether a worker may be emptied beside those that are down by now.
+// One that was restarted a moment ago is waited for.
+func (r *Runner) workersGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	return r.await(ctx, c.Timeouts.KubeletHealthCheck, nodesInterval, func(bool) error {
+		return r.turns.take(step.Target, func(turn map[state.Target]bool) error {
+			nodes, err := r.nodes(ctx, step.Via)
+			if err != nil {
+				return fmt.Errorf("cannot tell which workers are down: %w", err)
+			}
+			return drain.CheckMaxUnavailable(r.Observed, step, nodes, turn)
+		})
+	})
+}
+
+// nodesInterval is gateInterval for what asks for all nodes.
+const nodesInterval = 5 * time.Second
+
+// nodes returns those that the API shows now.
+func (r *Runner) nodes(ctx context.Context, via state.Target) (map[string]state.NodeReport, error) {
+	var nodes map[string]state.NodeReport
+	err := r.Performer.Through(ctx, via, func(ctx context.Context, a providers.API) error {
+		report, err := a.Observe(ctx, state.ClusterQuery{})
+		if err == nil {
+			nodes = report.Nodes
+		}
+		return err
+	})
+	return nodes, err
+}
+
+// gateInterval is the time between two looks at a condition that is not met yet.
+const gateInterval = 500 * time.Millisecond
+
+// members asks etcd through a control plane, or another one of the cluster, on
+// connections of its own.
+func (r *Runner) members(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
+	var members []state.EtcdMember
+	var last error
+	for _, t := range append([]state.Target{via}, r.Others(via)...) {
+		if members, last = r.membersThrough(ctx, t); last == nil {
+			break
+		}
+	}
+	return members, last
+}
+
+func (r *Runner) membersThrough(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
+	h, err := r.Hosts.Host(ctx, via)
+	if err != nil {
+		return nil, err
+	}
+	primary, err := r.seat(via)
+	if err != nil {
+		return nil, err
+	}
+	client, err := r.Hosts.World.Access().Etcd(ctx, h, []string{primary.EtcdURL()}, primary.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	members, _, err := client.Members(ctx)
+	return members, err
+}
+
+// Others returns the further control planes of a node's cluster. Only one that was
+// seen to have the same CA counts: a host that serves another cluster by now is
+// none.
+func (p *Run) Others(t state.Target) []state.Target {
+	var out []state.Target
+	for _, m := range p.Hosts.Members {
+		if m.Target != t && m.Plane && p.Observed.SameCluster(t, m.Target) {
+			out = append(out, m.Target)
+		}
+	}
+	return out
+}
+
+// apiGate wants another control plane to serve the API while this one restarts or
+// leaves: any that does counts, one that is to leave or has just joined as well.
+// Where none does it matters whether one was to: a restart is not refused where
+// the plan has said that the API is down meanwhile, since nobody else runs yet or
+// any more. One that does not serve it either has nothing to lose.
+func (r *Runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	var own *hosts.Member
+	var last error
+	for _, m := range r.Hosts.Members {
+		switch {
+		case m.Cluster != c.Label || !m.Plane || m.Leaves && !r.Observed.SameCluster(step.Target, m.Target):
+			continue
+		case m.Target == step.Target:
+			own = m
+			continue
+		}
+		err := r.servesAPI(ctx, m)
+		if err == nil {
+			return nil
+		}
+		if staticpod.ServesBeside(r.Observed, step, m.Target) {
+			last = err
+		}
+	}
+	if last == nil || own != nil && r.servesAPI(ctx, own) != nil {
+		return nil
+	}
+	return fmt.Errorf("refused: no other control plane serves the API, and this step stops it on %s: %w", step.Target, last)
+}
+
+// servesAPI asks a control plane's own API server whether it is ready.
+func (r *Runner) servesAPI(ctx context.Context, m *hosts.Member) error {
+	h, err := r.Hosts.Host(ctx, m.Target)
+	if err != nil {
+		return err
+	}
+	return hosts.Serves(ctx, h, r.seatOf(m))
+}
+
+// GateError is a step that a gate has refused: before anything of it was done or, where
+// it was looked at again within the step, before what it guards was.
+type GateError struct{ err error }
+
+func (e *GateError) Error() string { return e.err.Error() }
+
+func (e *GateError) Unwrap() error { return e.err }

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/maintenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// How often etcd is asked before it counts as silent: an election takes a few seconds.
+const (
+	askedTimes = 3
+	askedEvery = 5 * time.Second
+)
+
+// EtcdAnswers asks every control plane whether a quorum of the cluster's etcd
+// answers there, and again after a while. It fails when that cannot be told.
+func (run *Run) EtcdAnswers(ctx context.Context, r maintenance.EtcdRestore) ([]state.EtcdMember, error) {
+	p := run.NewPerformer()
+	p.Others = nil // each is asked itself
+	defer p.Close()
+	for i := range askedTimes {
+		if i > 0 {
+			if err := run.Hosts.World.Clock().Sleep(ctx, askedEvery); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range run.Config.NodesOf(r.Cluster, config.ControlPlane) {
+			if run.Observed.CA(n.Target) == "" || slices.Contains(run.Observed.ForeignEtcds(r.Cluster), n.Target) {
+				continue
+			}
+			members, id, err := MembersThrough(ctx, p, n.Target)
+			if err == nil && !run.isItsEtcd(r, n.Target, id) {
+				continue
+			}
+			if err == nil {
+				return members, nil
+			}
+			if !providers.Silent(err) {
+				return nil, fmt.Errorf("%s: %w", n.Target, err)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// silenceGate asks every control plane once more, right before one is stopped.
+func (run *Run) silenceGate(ctx context.Context) error {
+	members, err := run.EtcdAnswers(ctx, run.Restores)
+	if err != nil {
+		return fmt.Errorf("refused: it cannot be told whether etcd answers by now, and nothing is restored over a cluster that may work: %w", err)
+	}
+	if members == nil {
+		return nil
+	}
+	return fmt.Errorf("refused: since the plan was made the etcd of cluster %q has come back: a quorum of its members answers (%s). Nothing is restored over a cluster that works. "+
+		"What this restore has stopped already, if anything, kubewright apply starts again", run.Restores.Cluster, maintenance.MembersNamed(members))
+}
+
+func MembersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {
+	err = p.ThroughEtcd(ctx, t, func(ctx context.Context, e providers.Etcd) error {
+		members, id, err = e.Members(ctx)
+		return err
+	})
+	return members, id, err
+}
+
+// isItsEtcd tells the etcd of a cluster, or the one that this restore has made,
+// from one that a first member has founded by itself when it came back with an
+// empty disk: that has nothing of the cluster in it.
+func (run *Run) isItsEtcd(r maintenance.EtcdRestore, t state.Target, id string) bool {
+	if run.Recorded == nil || run.Recorded.Clusters[r.Cluster] == nil || run.Recorded.Clusters[r.Cluster].EtcdClusterID == "" {
+		return true
+	}
+	return id == run.Recorded.Clusters[r.Cluster].EtcdClusterID || topology.RestoredFrom(run.Observed.Reports[t]) == r.SHA256
+}

@@ -1,0 +1,206 @@
+package immutable
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/pki"
+	"github.com/kubewright/kubewright/planner/provenance"
+	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+)
+
+// fixed returns the settings that a cluster keeps while it lives, by their names in
+// the cluster's block: addresses, names and places with which everything in it
+// was made. kubeadm has no way to change them either.
+func fixed(c *config.Cluster) map[string]string {
+	out := map[string]string{
+		"cluster_name":           c.Name,
+		"network.pod_subnet":     c.Network.PodSubnet,
+		"network.service_subnet": c.Network.ServiceSubnet,
+		"network.dns_domain":     c.Network.DNSDomain,
+		"certificates.dir":       c.Certificates.Dir,
+		apiPort:                  strconv.Itoa(WantedPort(c)),
+	}
+	if c.Etcd.External != nil {
+		out["etcd"] = "external"
+	} else {
+		out["etcd"], out["etcd.data_dir"] = "stacked", c.Etcd.DataDir
+	}
+	return out
+}
+
+// Recorded returns what the state remembers of them, besides old: the first
+// value counts. What is made of something sensitive is not remembered.
+func Recorded(c *topology.Cluster, old map[string]string) map[string]string {
+	out := maps.Clone(old)
+	if out == nil {
+		out = map[string]string{}
+	}
+	open := fixed(c.Cluster)
+	if twin := c.Fleet.Config.Twin(); twin != nil {
+		others := fixed(twin.Cluster(c.Label))
+		maps.DeleteFunc(open, func(name, value string) bool { return others[name] != value })
+	}
+	for name, value := range open {
+		if _, known := out[name]; !known {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// clusterLives returns what is known of them of the living cluster: what the state remembers,
+// else what is stored in the cluster itself.
+func clusterLives(c *topology.Cluster) map[string]string {
+	if r := c.Fleet.Recorded; r != nil && r.Clusters[c.Label] != nil && len(r.Clusters[c.Label].Fixed) > 0 {
+		return withPort(c, r.Clusters[c.Label].Fixed)
+	}
+	if c.Report == nil {
+		return nil
+	}
+	stored := c.Report.Objects[provenance.SystemConfigMap("kubeadm-config")].Get("data").Get("ClusterConfiguration")
+	read, err := kubeadm.ReadClusterConfiguration(c.Label, stored.AsString())
+	if err != nil {
+		return nil // drift, which the plan shows
+	}
+	out := fixed(read)
+	// The cluster's own configuration does not have the port, and pods may mount another
+	// folder for etcd's data than it says.
+	delete(out, apiPort)
+	delete(out, "etcd.data_dir")
+	return withPort(c, out)
+}
+
+// apiPort is where API servers listen. Each tells pods its own port as that of all
+// of them (Service kubernetes): while some listen on another one, calls fail.
+const apiPort = "bind_port"
+
+// WantedPort returns the port that API servers are given.
+func WantedPort(c *config.Cluster) int {
+	if a := portArg(c); a != nil {
+		port, _ := strconv.Atoi(a.Value)
+		return port
+	}
+	return c.BindPort
+}
+
+// portArg returns the argument that gives API servers their port, nil where bind_port does.
+func portArg(c *config.Cluster) *config.Arg {
+	for i, a := range slices.Backward(c.APIServer.Args) {
+		if _, err := strconv.Atoi(a.Value); strings.ReplaceAll(a.Name, "_", "-") == "secure-port" && err == nil {
+			return &c.APIServer.Args[i]
+		}
+	}
+	return nil
+}
+
+// withPort adds the port of an API server that was seen, where nothing is
+// remembered of it. One that has the wanted port speaks for all: those that have
+// another one were changed by hand, and are put right.
+func withPort(c *topology.Cluster, known map[string]string) map[string]string {
+	if known[apiPort] != "" {
+		return known
+	}
+	lives := 0
+	for _, n := range c.ControlPlanes() {
+		port := seenPort(n.Report)
+		if port == WantedPort(c.Cluster) {
+			lives = port
+			break
+		}
+		lives = cmp.Or(lives, port)
+	}
+	if lives == 0 {
+		return known
+	}
+	out := maps.Clone(known)
+	out[apiPort] = strconv.Itoa(lives)
+	return out
+}
+
+// APIPort returns the port of the API server on a host: what its manifest there says, and
+// where there is none what the configuration does. The cluster may be nil.
+func APIPort(c *config.Cluster, r *state.Report) int {
+	if port := seenPort(r); port != 0 || c == nil {
+		return cmp.Or(port, config.DefaultBindPort)
+	}
+	return WantedPort(c)
+}
+
+// APIManifestQuery asks for what APIPort reads.
+func APIManifestQuery() state.Query {
+	return state.Query{Files: []state.FileQuery{{Path: topology.Manifest("kube-apiserver"), Read: state.ReadContent}}}
+}
+
+// seenPort is 0 where there is no API server, or nobody can tell.
+func seenPort(r *state.Report) int {
+	if r == nil || !r.Files[topology.Manifest("kube-apiserver")].Exists {
+		return 0
+	}
+	pod, err := kubeadm.StaticPodAttributes(r.Files[topology.Manifest("kube-apiserver")].Content)
+	if err != nil {
+		return 0
+	}
+	port, _ := strconv.Atoi(pod.Get("args.secure-port").AsString())
+	return port
+}
+
+// Check refuses configurations that want another value of a setting that a living cluster
+// keeps.
+func Check(v *topology.Fleet) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Clusters {
+		diags = append(diags, CheckCluster(c)...)
+	}
+	return diags
+}
+
+// CheckCluster is Check for one cluster.
+func CheckCluster(c *topology.Cluster) diag.Diagnostics {
+	if c.Founding {
+		return nil
+	}
+	var diags diag.Diagnostics
+	wanted, lives := fixed(c.Cluster), clusterLives(c)
+	for _, name := range slices.Sorted(maps.Keys(lives)) {
+		value, given := wanted[name]
+		if !given || value == lives[name] {
+			continue
+		}
+		text := c.Fleet.Config.Secrets.Text(fmt.Sprintf("%s = %q, and the configuration has %q", name, lives[name], value))
+		place, why := pki.Place(c, name), dependsOnIt
+		switch name {
+		case "etcd":
+			text = fmt.Sprintf("%s etcd, and the configuration has %s", lives[name], value)
+			place = c.Source
+		case apiPort:
+			why = "every API server advertises its own port to pods as the port of all of them, so that calls fail while the ports differ, and kubeadm cannot change it either"
+			if a := portArg(c.Cluster); a != nil {
+				place = a.Source
+			}
+		}
+		diags = append(diags, refuseFixed(c, text, why, place))
+	}
+	diags = append(diags, checkKeptArgs(c, wanted, lives)...)
+	if len(diags) > 0 { // of a folder that an argument or the setting moves, too
+		return diags
+	}
+	return checkEtcdMoved(c)
+}
+
+// dependsOnIt is why a living cluster keeps most of what it keeps.
+const dependsOnIt = "certificates, addresses and data in the cluster depend on it, and there is no safe way to change it"
+
+func refuseFixed(c *topology.Cluster, text, why string, place state.Source) *diag.Diagnostic {
+	return diag.Errorf("Setting is immutable",
+		"Cluster %q was created with %s. A running cluster cannot change this: %s. Restore the old value; or create a new cluster with the new one, and move the workloads there.",
+		c.Label, text, why).At(place).For(c.Target)
+}

@@ -1,0 +1,34 @@
+package immutable
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/hclconfig"
+)
+
+// TestFixed wants all that the language calls immutable to be refused in a living cluster.
+func TestFixed(t *testing.T) {
+	known := fixed(config.NewCluster("prod", "1.36.3"))
+	var walk func(b *hclconfig.Block, path []string)
+	walk = func(b *hclconfig.Block, path []string) {
+		for _, a := range b.Attributes {
+			name := strings.Join(append(path, a.Name), ".")
+			if strings.HasSuffix(b.Name, "ca") {
+				continue // checkAuthorities compares given CAs with those on the hosts
+			}
+			if _, is := known[name]; a.Cost == hclconfig.CostImmutable && !is {
+				t.Errorf("%s is immutable, and nothing refuses another value", name)
+			}
+		}
+		for _, inner := range b.Blocks {
+			walk(inner, append(path[:len(path):len(path)], inner.Name))
+		}
+	}
+	for _, b := range hclconfig.Schema().Blocks {
+		if b.Name == "cluster" {
+			walk(b, nil)
+		}
+	}
+}

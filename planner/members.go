@@ -1,0 +1,94 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+)
+
+// AddsMember reports whether the step adds a member to etcd.
+func AddsMember(step *Step) bool {
+	return slices.ContainsFunc(step.Operations, func(op Operation) bool {
+		_, adds := op.(AddEtcdMember)
+		return adds
+	})
+}
+
+// RemovedMember returns the peer URL of the member that the step removes; empty when it removes none.
+func RemovedMember(step *Step) string {
+	for _, op := range step.Operations {
+		if remove, ok := op.(RemoveEtcdMember); ok {
+			return remove.PeerURL
+		}
+	}
+	return ""
+}
+
+// ChangesMembers reports whether the step adds a member to etcd or removes one.
+func ChangesMembers(step *Step) bool { return AddsMember(step) || RemovedMember(step) != "" }
+
+// RestartsMember reports whether the step restarts etcd on its node: it writes its
+// manifest, waits for another etcd pod to run there, or ends its process.
+func RestartsMember(step *Step) bool {
+	for _, op := range step.Operations {
+		switch op := op.(type) {
+		case Wait:
+			if op.For == WaitStaticPod && strings.HasPrefix(op.Name, "etcd-") {
+				return true
+			}
+		case WriteFile:
+			if isEtcds(op.Path) {
+				return true
+			}
+		}
+	}
+	return restartsProcess(step, "etcd")
+}
+
+// restartsProcess reports whether the step ends a process of that name on its node.
+func restartsProcess(step *Step, name string) bool {
+	for _, op := range step.Operations {
+		if r, ok := op.(RestartProcess); ok && r.Process.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// StopsServing reports whether an operation of a step, by its place, stops etcd or the API
+// server on the step's node: it removes their manifest or ends their process, or writes
+// another one over that of etcd. What the step has removed before is stopped already.
+func StopsServing(step *Step, place int) bool {
+	switch op := step.Operations[place].(type) {
+	case RestartProcess:
+		return op.Process.Name == "etcd" || op.Process.Name == "kube-apiserver"
+	case RemovePath:
+		return Serves(op.Path)
+	case WriteFile:
+		return isEtcds(op.Path) && !slices.ContainsFunc(step.Operations[:place], func(before Operation) bool {
+			r, ok := before.(RemovePath)
+			return ok && r.Path == op.Path
+		})
+	}
+	return false
+}
+
+// StopsMember reports whether an operation of a step that restarts etcd's member is the one to
+// stop it: of several the first.
+func StopsMember(op Operation) bool {
+	switch op := op.(type) {
+	case RestartProcess:
+		return op.Process.Name == "etcd"
+	case RemovePath:
+		return isEtcds(op.Path)
+	case WriteFile:
+		return isEtcds(op.Path)
+	}
+	return false
+}
+
+// Serves tells the manifest of etcd or of the API server.
+func Serves(path string) bool {
+	return isEtcds(path) || strings.HasSuffix(path, "/manifests/kube-apiserver.yaml")
+}
+
+func isEtcds(path string) bool { return strings.HasSuffix(path, "/manifests/etcd.yaml") }

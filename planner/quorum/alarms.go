@@ -1,0 +1,69 @@
+package quorum
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Alarms of etcd (etcd: api/etcdserverpb, AlarmType).
+const (
+	// AlarmNoSpace: a member's database has reached its quota. Etcd takes no
+	// writes until space was given back and the alarm disarmed.
+	AlarmNoSpace = "NOSPACE"
+	// AlarmCorrupt: a member's data differs from that of the others. Etcd takes
+	// neither reads nor writes until the alarm is disarmed.
+	AlarmCorrupt = "CORRUPT"
+)
+
+// Alarmed names the members with an alarm and what to do; empty for none.
+func Alarmed(members []state.EtcdMember) string {
+	var who []string
+	kinds := map[string]bool{}
+	for _, m := range members {
+		for _, a := range m.Alarms {
+			who, kinds[a] = append(who, m.Name+" "+a), true
+		}
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	text := "etcd has raised alarms: " + strings.Join(who, ", ") + "."
+	if kinds[AlarmCorrupt] {
+		text += " The data of a member differs from that of the others, and etcd serves nothing until that is resolved. " +
+			"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), " +
+			"disarm the alarm (etcdctl alarm disarm), and have its node removed and joined again (kubewright apply -replace=NODE)."
+	}
+	if kinds[AlarmNoSpace] {
+		text += " A database has reached its quota, and etcd accepts no writes. Delete what filled it, such as events, then run kubewright etcd defragment, " +
+			"which frees the space and disarms the alarm. If all of it is needed, raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml on one " +
+			"control plane after the other and disarm the alarm (etcdctl alarm disarm); the value stays if etcd { arg } sets the same one."
+	}
+	return text
+}
+
+// HasAlarm reports whether some member has raised the alarm.
+func HasAlarm(members []state.EtcdMember, alarm string) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.Alarms, alarm) })
+}
+
+// AlarmsAllow is part of the gate etcd-quorum: nothing is done to members of an
+// etcd with an alarm but what helps against it. Against the one for corrupt data nothing
+// of ours does: which of the members are right has to be settled first.
+func AlarmsAllow(step *planner.Step, members []state.EtcdMember) error {
+	text := Alarmed(members)
+	helps := slices.ContainsFunc(step.Operations, func(op planner.Operation) bool {
+		switch op.(type) {
+		case planner.CompactEtcd, planner.DefragmentEtcd, planner.DisarmEtcd:
+			return true
+		}
+		return false
+	})
+	if text == "" || helps && !HasAlarm(members, AlarmCorrupt) {
+		return nil
+	}
+	return fmt.Errorf("refused: %s", text)
+}

@@ -1,0 +1,187 @@
+package quorum
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Allows is both gates about etcd: it refuses a step that would leave
+// fewer healthy voters than a majority, as a fresh observation shows them.
+// Unknown counts as unhealthy. own is the peer URL of the member on the step's own
+// node: one that is down already is not lost by a step that mends or removes it. By
+// the name nobody is told apart: a member has none before it has started, and
+// somebody may have given it another node's.
+// A step that takes out nobody, because etcd does not count its node as a voter, is
+// allowed: it changes nothing of etcd. A list without voters says that of nobody.
+//
+// Beyond the majority it is as strict as putting right what is broken leaves room for:
+//
+//   - A member that is well restarts, or is defragmented, only while all others are
+//     well: with one of five down a majority would hold, but one that does not come
+//     back, or fails in these seconds, would be one too many, and nothing forces
+//     anybody to begin now. A member that is down already restarts as long as there is
+//     a majority without it, however many others are down: this mends it.
+//   - A member is added only where there is no learner but its own, left by an apply
+//     that was cut short: etcd takes one at a time, and a second one is an error behind
+//     minutes of trying. Of voters a majority of one more has to be well, the newcomer
+//     taken for dead; etcd 3.6 takes nobody either while one is down, newer ones do.
+//   - A voter is removed beside a learner, too. A learner has no vote, so that a
+//     majority neither gains nor loses by it, and a dead one, left by a join that was
+//     cut short, must not keep a dead voter in. A learner itself may always go.
+//   - The last but one voter may go where both are well: one control plane of two is
+//     what the configuration then asks for, and the plan says what quorum is behind it.
+func Allows(step *planner.Step, own string, members []state.EtcdMember) error {
+	if err := AlarmsAllow(step, members); err != nil {
+		return err
+	}
+	known := slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner })
+	if removesMember(step) && known && !removesVoter(step, members) {
+		return nil
+	}
+	if url := planner.RemovedMember(step); url != "" {
+		own = url
+	}
+	voters, healthy := 0, 0
+	lost, well := 1, false // the member on the step's own node restarts or goes; it is well
+	var sick []state.EtcdMember
+	for _, m := range members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		its := slices.Contains(m.PeerURLs, own)
+		if m.Healthy {
+			healthy++
+			well = well || its
+			continue
+		}
+		sick = append(sick, m)
+		if its {
+			lost = 0
+		}
+	}
+	switch {
+	case voters == 0:
+		return errors.New("refused: etcd lists no member with a vote, so that it is unknown who holds quorum. Bring etcd back first")
+	case voters == 1 && healthy == 0 && removesMember(step):
+		return errors.New("refused: etcd has one voter, which does not answer, and the last one is never removed. Bring it back first, or destroy the whole cluster")
+	case voters == 1 && removesMember(step):
+		return errors.New("refused: etcd has one voter, and the last one is never removed. Add another control plane first, or destroy the whole cluster")
+	}
+	need := voters/2 + 1
+	left := healthy
+	switch {
+	case defragments(step):
+		return allWell(sick, "defragmented", voters)
+	case planner.AddsMember(step):
+		if err := oneLearner(step, members); err != nil {
+			return err
+		}
+		need = (voters+1)/2 + 1
+		if voters == 1 {
+			need = 1
+		}
+	case voters == 2 && planner.RestartsMember(step) && slices.Contains(step.Gates, planner.DowntimeGate):
+		need = 1 // the other one has to be well, so that quorum comes back with this one
+		left -= lost
+	case voters == 1:
+		return nil // a single member: the plan said that it is down meanwhile
+	case removesMember(step):
+		need = (voters-1)/2 + 1
+		left -= lost
+	case planner.RestartsMember(step):
+		left -= lost
+	}
+	if left < need {
+		return quorumLost(voters, healthy, left, need, sick)
+	}
+	if well && planner.RestartsMember(step) && !planner.ChangesMembers(step) {
+		return allWell(sick, "restarted", voters)
+	}
+	return nil
+}
+
+// quorumLost refuses a step that would leave fewer members than are needed.
+func quorumLost(voters, healthy, left, need int, sick []state.EtcdMember) error {
+	down, are := "", "are"
+	if healthy == 1 {
+		are = "is"
+	}
+	if len(sick) > 0 {
+		down = fmt.Sprintf(" (not %s)", namesOf(sick))
+	}
+	return fmt.Errorf("refused: etcd has %d voters of which %d %s healthy%s; this step would leave %d, quorum is %d. %s",
+		voters, healthy, are, down, left, need, backToQuorum(sick, voters))
+}
+
+// allWell refuses what takes a member out for a while where others do not answer.
+func allWell(sick []state.EtcdMember, what string, voters int) error {
+	if len(sick) == 0 {
+		return nil
+	}
+	verb := "does"
+	if len(sick) > 1 {
+		verb = "do"
+	}
+	return fmt.Errorf("refused: a member is %s only while all others answer, and %s %s not. %s", what, namesOf(sick), verb, backToQuorum(sick, voters))
+}
+
+// namesOf lists members by name, or by address where they have never started.
+func namesOf(members []state.EtcdMember) string {
+	var out []string
+	for _, m := range members {
+		out = append(out, cmp.Or(m.Name, "the one at "+strings.Join(m.PeerURLs, ", ")))
+	}
+	return strings.Join(out, ", ")
+}
+
+// backToQuorum says what comes before a step that was refused. Beside a member that
+// is down none can be added, but one that is lost can be taken out as long as there
+// is a majority without it: with its node, or by hand where it is on none.
+func backToQuorum(sick []state.EtcdMember, voters int) string {
+	switch names := namesOf(sick); {
+	case len(sick) == 0:
+		return "Add another control plane first, or accept that nothing is served meanwhile: upgrade { allow_downtime = true }"
+	case voters-len(sick) < voters/2+1:
+		return "Bring " + names + " back first; if so many are lost for good, kubewright etcd restore recreates etcd from a snapshot"
+	default:
+		return "Bring " + names + " back first; a control plane whose host is gone for good is removed with -forget-unreachable, " +
+			"and a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it)"
+	}
+}
+
+// oneLearner refuses to add a member beside a learner that is another one.
+func oneLearner(step *planner.Step, members []state.EtcdMember) error {
+	for _, m := range members {
+		own := slices.ContainsFunc(step.Operations, func(op planner.Operation) bool {
+			add, ok := op.(planner.AddEtcdMember)
+			return ok && slices.Contains(m.PeerURLs, add.PeerURL)
+		})
+		if m.Learner && !own {
+			return fmt.Errorf("refused: etcd already has a learner, %s (%s), and accepts one at a time. "+
+				"Wait until the run that added it has promoted it; if no run does, remove it (etcdctl member remove %s)", cmp.Or(m.Name, "which has not started"), strings.Join(m.PeerURLs, ", "), m.ID)
+		}
+	}
+	return nil
+}
+
+func defragments(step *planner.Step) bool {
+	return slices.ContainsFunc(step.Operations, func(op planner.Operation) bool {
+		_, is := op.(planner.DefragmentEtcd)
+		return is
+	})
+}
+
+// removesVoter reports whether the member which the step removes is a voter by the list.
+func removesVoter(step *planner.Step, members []state.EtcdMember) bool {
+	url := planner.RemovedMember(step)
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner && slices.Contains(m.PeerURLs, url) })
+}
+
+func removesMember(step *planner.Step) bool { return planner.RemovedMember(step) != "" }

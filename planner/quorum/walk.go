@@ -1,0 +1,74 @@
+package quorum
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Act is one change of etcd's membership: a member comes or goes.
+type Act struct {
+	// Step makes it.
+	Step state.Address
+	// Name and PeerURL are the member's.
+	Name    string
+	PeerURL string
+	Add     bool
+}
+
+// Walk makes the acts one by one on the members as they were seen, and holds
+// the gate etcd-quorum before each: as long as it allows each, no prefix of the
+// acts loses quorum. A member that was added counts as healthy from then on,
+// since its act ends when it is. What was done before is no act any more. It
+// returns how many voters there are after each act; the error says which act
+// cannot be, and why.
+func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
+	at := slices.Clone(members)
+	var sizes []int
+	for _, a := range acts {
+		i := slices.IndexFunc(at, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
+		var err error
+		switch {
+		case a.Add && i >= 0:
+			at[i].Learner, at[i].Healthy, at[i].Name = false, true, a.Name
+		case a.Add:
+			err = Allows(&planner.Step{Operations: planner.Operations{planner.AddEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
+			at = append(at, state.EtcdMember{Name: a.Name, PeerURLs: []string{a.PeerURL}, Healthy: true})
+		case i >= 0 && at[i].Learner:
+			at = slices.Delete(at, i, i+1)
+		case i >= 0:
+			err = Allows(&planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
+			at = slices.Delete(at, i, i+1)
+		}
+		if err != nil {
+			return sizes, fmt.Errorf("%s: %w", a.Step, err)
+		}
+		sizes = append(sizes, voters(at))
+	}
+	return sizes, nil
+}
+
+// IsLearner reports whether the member at the URL is a learner: one that an apply has
+// added, and did not live to promote.
+func IsLearner(members []state.EtcdMember, peerURL string) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Learner && slices.Contains(m.PeerURLs, peerURL) })
+}
+
+// IsDown reports whether the member at the URL does not answer, or has never started.
+func IsDown(members []state.EtcdMember, peerURL string) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool {
+		return slices.Contains(m.PeerURLs, peerURL) && !m.Healthy
+	})
+}
+
+func voters(members []state.EtcdMember) int {
+	count := 0
+	for _, m := range members {
+		if !m.Learner {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,231 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner/skew"
+
+	"github.com/kubewright/kubewright/providers/sim/file"
+	"github.com/kubewright/kubewright/providers/sim/staticpod"
+	"github.com/kubewright/kubewright/state"
+)
+
+// KubeletProcess is a kubelet's process. It is kept while the unit is active.
+type KubeletProcess struct {
+	// Config and Flags are digests of what it read when it started.
+	Config string `json:"config,omitempty"`
+	Flags  string `json:"flags,omitempty"`
+	// Started is when it last came up.
+	Started time.Time `json:"started"`
+	// Up reports whether it runs and has not exited.
+	Up bool `json:"up,omitempty"`
+	// Trusts are the CAs of the kubeconfig that it read when it started.
+	Trusts []state.CertificateInfo `json:"trusted,omitempty"`
+	// Node and Cluster are what it has registered as since it started.
+	Node    string `json:"node,omitempty"`
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// StaticPod is a static pod that runs.
+type StaticPod struct {
+	// Manifest is the digest of the file that it was started from.
+	Manifest string    `json:"manifest"`
+	Path     string    `json:"path,omitempty"` // where that lies, if not where kubeadm puts it
+	Started  time.Time `json:"started"`
+	// Conf is the kubeconfig that a component read when it started.
+	Conf *file.Record `json:"conf,omitempty"`
+	// Trusts are the CAs, by flag, that it read when it started.
+	Trusts map[string][]string `json:"trusts,omitempty"`
+	// Exited is why it has exited; empty while it runs.
+	Exited string `json:"exited,omitempty"`
+	// Published reports of an etcd whether it has had a quorum since it was started.
+	Published bool `json:"published,omitempty"`
+}
+
+// Processes are what runs on a machine: its kubelet and the containers of static pods.
+type Processes struct{ m *Machine }
+
+// Processes returns what runs on the machine.
+func (m *Machine) Processes() Processes { return Processes{m} }
+
+// setKubelet starts or stops the kubelet's process with its unit.
+func (r Processes) setKubelet(on bool) {
+	r.m.Kubelet = nil
+	if on {
+		r.m.Kubelet = &KubeletProcess{}
+		r.m.CountChange("start kubelet")
+	}
+	r.m.Wake()
+}
+
+// ServesCRI reports whether containerd serves the CRI.
+func (r Processes) ServesCRI() bool {
+	return !r.m.Conditions.CRIDisabled || r.m.Files["/etc/containerd/config.toml"] != nil
+}
+
+// KubeletConfig returns the configuration that a running kubelet has read.
+func (r Processes) KubeletConfig() state.Value { return r.m.fleet.Config(r.m.Kubelet.Config).Tree }
+
+// KubeletFlag returns the value of one of the flags that a running kubelet was given.
+func (r Processes) KubeletFlag(name string) string {
+	return staticpod.FlagIn([]byte(r.m.fleet.Blobs[r.m.Kubelet.Flags]), name)
+}
+
+// KubeletRuns reports whether a kubelet is up.
+func (r Processes) KubeletRuns() bool {
+	return !r.m.Off && r.m.Kubelet != nil && r.m.Kubelet.Up && r.m.Systemd().Active("kubelet")
+}
+
+// NodeName returns the name that the kubelet registers under.
+func (r Processes) NodeName() string {
+	if name := r.KubeletFlag("hostname-override"); name != "" {
+		return name
+	}
+	return r.m.Name()
+}
+
+// Pod returns the running pod of a component, or nil.
+func (r Processes) Pod(component string) (*StaticPod, *staticpod.Manifest) {
+	if r.m.Off {
+		return nil, nil
+	}
+	found := "" // the first by name
+	for name, p := range r.m.Pods {
+		if (found == "" || name < found) && r.m.fleet.Manifest(p.Manifest).Component() == component {
+			found = name
+		}
+	}
+	if found == "" {
+		return nil, nil
+	}
+	return r.m.Pods[found], r.m.fleet.Manifest(r.m.Pods[found].Manifest)
+}
+
+// PodFault returns why the container of a component does not answer, or nil: it does not
+// run, is starting, or has exited.
+func (r Processes) PodFault(component string) error {
+	running, _ := r.Pod(component)
+	switch {
+	case running == nil:
+		return errors.New("connection refused")
+	case r.m.fleet.Now.Before(running.Started.Add(staticpod.StartupTime(component))):
+		return errors.New("connection refused: " + component + " is starting")
+	case running.Exited != "":
+		return fmt.Errorf("%s exits: %s", component, running.Exited)
+	}
+	return nil
+}
+
+// Listens reports whether a program listens on a TCP port of the machine.
+func (r Processes) Listens(port int) bool {
+	switch {
+	case r.m.Off:
+		return false
+	case port == 22 || slices.Contains(r.m.Conditions.Ports, port):
+		return true
+	case port == 10250, port == r.healthPort():
+		return r.KubeletRuns()
+	}
+	for _, component := range []string{staticpod.Etcd, staticpod.APIServer, staticpod.ControllerManager, staticpod.Scheduler} {
+		if _, p := r.Pod(component); p != nil && slices.Contains(staticpod.Ports(component, p), port) {
+			return true
+		}
+	}
+	return false
+}
+
+// healthPort returns the port of a running kubelet's health endpoint.
+func (r Processes) healthPort() int {
+	if r.m.Kubelet == nil {
+		return 0
+	}
+	if p := r.KubeletConfig().Get("healthzPort"); !p.IsNull() {
+		return staticpod.Number(p.AsString())
+	}
+	return 10248
+}
+
+// Version returns the version of a component that runs on a host; false when it
+// does not run, or its image has another tag than a version's.
+func (r Processes) Version(component string) (skew.Release, bool) {
+	_, p := r.Pod(component)
+	if p == nil {
+		return skew.Release{}, false
+	}
+	return skew.ParseRelease(p.Tag())
+}
+
+// CheckSkew returns an error for a component with a newer minor version than the API server
+// here, which it is a client of. Most real ones work, and some do not: the kubelet 1.31
+func (r Processes) CheckSkew(name string, component skew.Release) error {
+	api, known := r.Version(staticpod.APIServer)
+	if known && component.Minor > api.Minor {
+		return fmt.Errorf("%s %s is newer than API server %s", name, component, api)
+	}
+	return nil
+}
+
+// RestartPods restarts the static pods whose hash differs between two versions of the kubelet.
+func (r Processes) RestartPods(node, before, after string) {
+	if before == after {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.m.Pods)) {
+		p := r.m.Pods[name]
+		if r.m.fleet.PodHash(p, name, node, before) != r.m.fleet.PodHash(p, name, node, after) {
+			r.m.CountChange("start " + name)
+			p.Started = r.m.fleet.Now
+		}
+	}
+}
+
+// ComponentAt returns the component that listens on a port; behind a load balancer that is an
+// API server.
+func (r Processes) ComponentAt(port int, balanced bool) string {
+	if r.KubeletRuns() && (port == r.healthPort() || port == 10250) && !balanced {
+		return "kubelet"
+	}
+	for _, component := range []string{staticpod.APIServer, staticpod.ControllerManager, staticpod.Scheduler, staticpod.Etcd} {
+		_, p := r.Pod(component)
+		switch {
+		case p == nil:
+		case balanced && component == staticpod.APIServer:
+			return component
+		case !balanced && slices.Contains(staticpod.Ports(component, p), port):
+			return component
+		}
+	}
+	return ""
+}
+
+// Listening reports whether a component has started and listens.
+func (r Processes) Listening(component string) bool {
+	running, _ := r.Pod(component)
+	return running != nil && running.Exited == "" && !r.m.fleet.Now.Before(running.Started.Add(staticpod.StartupTime(component)))
+}
+
+// RefusesProbes reports whether a component refuses requests without credentials, such as
+// those of probes.
+func (r Processes) RefusesProbes(component string) bool {
+	_, p := r.Pod(component)
+	if component != staticpod.APIServer || p == nil {
+		return false
+	}
+	anonymous, err := strconv.ParseBool(p.Flag("anonymous-auth", "true"))
+	return err == nil && !anonymous
+}
+
+// Process returns the pod that runs a process, or nil.
+func (r Processes) Process(p state.Process) *StaticPod {
+	running, manifest := r.Pod(p.Name)
+	if running == nil || !slices.ContainsFunc(manifest.Args, func(a string) bool { return strings.Contains(a, p.Argument) }) {
+		return nil
+	}
+	return running
+}

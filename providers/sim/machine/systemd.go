@@ -1,0 +1,136 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/providers/sim/file"
+)
+
+// Systemd is a machine's systemd and its units.
+type Systemd struct{ m *Machine }
+
+// Systemd returns the machine's systemd.
+func (m *Machine) Systemd() Systemd { return Systemd{m} }
+
+// Act starts, stops, restarts, enables or disables a unit. It reports whether that changed
+// anything.
+func (s Systemd) Act(name, action string) (bool, error) {
+	u, ok := s.Unit(name)
+	what := action + " unit " + UnitFile(name)
+	if !ok && (action == "stop" || action == "disable") {
+		return false, nil // what is not there does not run
+	}
+	if !ok {
+		return false, s.m.CommandError(what, 5, "Unit "+UnitFile(name)+" not found.")
+	}
+	before := u
+	if name == "containerd" && (action == "start" || action == "restart") && !s.m.HasProgram(name) {
+		return false, s.m.CommandError(what, 1, "Failed at step EXEC: No such file or directory")
+	}
+	switch action {
+	case "start", "restart":
+		u.Active = true
+	case "stop":
+		u.Active = false
+	case "enable":
+		u.Enabled = true
+	case "disable":
+		u.Enabled = false
+	default:
+		return false, fmt.Errorf("internal error: unknown unit action %q", action)
+	}
+	s.setUnit(name, u)
+	if name == "containerd" && u.Active {
+		s.makeStore()
+	}
+	changed := u != before || action == "restart"
+	if name == "kubelet" && (action == "restart" || u.Active != before.Active) {
+		s.m.Processes().setKubelet(u.Active)
+	}
+	if changed {
+		s.m.fleet.Advance(timeUnit)
+	}
+	return changed, nil
+}
+
+// RuntimeStore is where containerd keeps its images.
+const RuntimeStore = "/var/lib/containerd"
+
+// storeFolders are those that containerd makes when it starts.
+var storeFolders = []string{
+	RuntimeStore + "/io.containerd.content.v1.content", RuntimeStore + "/io.containerd.metadata.v1.bolt",
+	"/run/containerd/io.containerd.runtime.v2.task", "/opt/containerd/bin", "/opt/containerd/lib",
+}
+
+// makeStore makes them where they are missing.
+func (s Systemd) makeStore() {
+	for _, p := range storeFolders {
+		if s.m.File(p) == nil {
+			s.m.Put(p, &file.File{Type: file.Directory})
+		}
+	}
+}
+
+// Unit is a systemd unit.
+type Unit struct {
+	Active  bool `json:"active,omitempty"`
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// Unit returns a systemd unit and whether it exists: it has a unit file, or the
+// profile has it.
+func (s Systemd) Unit(name string) (Unit, bool) {
+	for _, dir := range []string{"/etc/systemd/system/", "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {
+		if s.m.File(dir+UnitFile(name)) != nil {
+			if u, ok := s.m.Units[name]; ok {
+				return u, true
+			}
+			return s.m.Baseline().units[name], true
+		}
+	}
+	return Unit{}, false
+}
+
+// setUnit sets the state of a unit, and starts nothing.
+func (s Systemd) setUnit(name string, u Unit) {
+	if base, ok := s.m.Baseline().units[name]; ok && base == u || !ok && u == (Unit{}) {
+		delete(s.m.Units, name)
+		return
+	}
+	if s.m.Units == nil {
+		s.m.Units = map[string]Unit{}
+	}
+	s.m.Units[name] = u
+}
+
+// UnitName returns the name of a unit without the suffix of services.
+func UnitName(s string) string { return strings.TrimSuffix(s, ".service") }
+
+// UnitFile returns the name of a unit's file.
+func UnitFile(name string) string {
+	if strings.Contains(name, ".") {
+		return name
+	}
+	return name + ".service"
+}
+
+// Active reports whether a unit is active.
+func (s Systemd) Active(name string) bool {
+	u, ok := s.Unit(name)
+	return ok && u.Active
+}
+
+// UnitNames lists the units that a host may have.
+func (s Systemd) UnitNames() []string {
+	names := map[string]bool{}
+	for name := range s.m.Baseline().units {
+		names[name] = true
+	}
+	for name := range s.m.Units {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}

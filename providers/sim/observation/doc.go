@@ -1,0 +1,3 @@
+// Package observation answers kubewright's questions about a simulated machine. It changes
+// nothing.
+package observation

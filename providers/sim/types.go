@@ -1,0 +1,39 @@
+package sim
+
+import (
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim/edit"
+	"github.com/kubewright/kubewright/providers/sim/machine"
+	"github.com/kubewright/kubewright/providers/sim/store"
+)
+
+// What a world is set up with.
+type (
+	// Profile is the hardware and software of a new host.
+	Profile = machine.Profile
+	// Conditions are what is wrong with a host.
+	Conditions = machine.Conditions
+	// Pod is a pod of a workload.
+	Pod = store.Pod
+	// PDB is a PodDisruptionBudget.
+	PDB = store.PDB
+)
+
+// EditHelp lists what Edit understands.
+const EditHelp = edit.Help
+
+// DefaultProfile returns a prepared Debian machine.
+func DefaultProfile() Profile { return machine.DefaultProfile() }
+
+// BareProfile returns a Debian machine as its installer leaves it: neither runtime
+// nor kubelet, images or networks of pods.
+func BareProfile() Profile { return machine.BareProfile() }
+
+var (
+	_ providers.Access       = Access{}
+	_ providers.API          = (*api)(nil)
+	_ providers.ObjectReader = (*api)(nil)
+	_ providers.Etcd         = (*etcdClient)(nil)
+	_ providers.Host         = (*Host)(nil)
+	_ providers.Issuer       = Issuer{}
+)
