@@ -78,7 +78,7 @@ func (c checker) periods(p Certificates) {
 		if d <= 0 && c.written(path) {
 			what, such := "Certificates would expire before they are valid", DefaultValidity
 			if path == renew {
-				what, such = "Certificates would be renewed only after they have ended", DefaultRenewBefore
+				what, such = "Certificates would be renewed only after they have expired", DefaultRenewBefore
 			}
 			c.errorf(path, "Duration is not positive", "%s. Write a duration such as %q.", what, Duration(such))
 			bad = true

@@ -364,7 +364,7 @@ func (c checker) managed(v state.Value) {
 		}
 	}
 	if rotate := v.Get("rotateCertificates"); rotate.Kind() == state.KindBool && !rotate.AsBool() {
-		c.warnf(block+"rotateCertificates", "Setting has no effect", "kubeadm always sets rotateCertificates to true: otherwise kubelets lose the cluster when their certificates end.")
+		c.warnf(block+"rotateCertificates", "Setting has no effect", "kubeadm always sets rotateCertificates to true: otherwise kubelets lose the cluster when their certificates expire.")
 	}
 	if n, ok := c.number(v.Get("readOnlyPort")); ok && n != 0 {
 		c.warnf(block+"readOnlyPort", "Insecure setting", "The read-only port shows pods and their environment to everybody without authentication. kubeadm sets it to 0.")

@@ -50,7 +50,7 @@ type turns struct {
 	nodes map[state.Target]bool
 }
 
-// take is a turn's begin, where allowed agrees: nobody else's turn begins in between.
+// take begins a turn if allowed agrees: no other turn begins in between.
 func (t *turns) take(target state.Target, allowed func(turn map[state.Target]bool) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *Run) seat(t state.Target) (providers.Seat, error) {
 	return p.seatOf(m), nil
 }
 
-// seatOf returns how a member's own API server is reached by now: one that somebody gave
+// seatOf returns how a member's own API server is reached by now: one that was given
 // another port has it until this run has put it back.
 func (p *Run) seatOf(m *hosts.Member) providers.Seat {
 	r, c := p.Observed.Reports[m.Target], p.Config.Cluster(m.Cluster)
@@ -278,7 +278,7 @@ func (r *Runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 }
 
 // memberDown looks whether the member on a step's own host is down: so that it does not
-// start by itself, or, where somebody has waited for that, at all.
+// start by itself, or, after it was waited for, at all.
 func (r *Runner) memberDown(ctx context.Context, c *config.Cluster, t state.Target, waited bool) bool {
 	h, err := r.Hosts.Host(ctx, t)
 	if err != nil {
@@ -389,7 +389,7 @@ func (p *Run) Others(t state.Target) []state.Target {
 // apiGate wants another control plane to serve the API while this one restarts or
 // leaves: any that does counts, one that is to leave or has just joined as well.
 // Where none does it matters whether one was to: a restart is not refused where
-// the plan has said that the API is down meanwhile, since nobody else runs yet or
+// the plan has said that the API is down meanwhile, since no other runs yet or
 // any more. One that does not serve it either has nothing to lose.
 func (r *Runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	var own *hosts.Member
@@ -426,7 +426,7 @@ func (r *Runner) servesAPI(ctx context.Context, m *hosts.Member) error {
 }
 
 // GateError is a step that a gate has refused: before anything of it was done or, where
-// it was looked at again within the step, before what it guards was.
+// it was evaluated again within the step, before what it guards was.
 type GateError struct{ err error }
 
 func (e *GateError) Error() string { return e.err.Error() }

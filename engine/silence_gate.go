@@ -63,6 +63,7 @@ func (run *Run) silenceGate(ctx context.Context) error {
 		"What this restore has stopped already, if anything, kubewright apply starts again", run.Restores.Cluster, maintenance.MembersNamed(members))
 }
 
+// MembersThrough asks for the members of etcd, and its cluster ID, through a control plane.
 func MembersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {
 	err = p.ThroughEtcd(ctx, t, func(ctx context.Context, e providers.Etcd) error {
 		members, id, err = e.Members(ctx)

@@ -196,7 +196,7 @@ func TestKilledRemotely(t *testing.T) {
 	m.want(grace, "grace@desk", 0, "is not locked", "lock", "status")
 	m.world.Advance(leaseOver)
 	m.want(grace, "grace@desk", 0, "", "apply", "-auto-approve")
-	m.want(ada, operatorName, 0, "Journal was overtaken", "apply", "-auto-approve")
+	m.want(ada, operatorName, 0, "Journal is obsolete", "apply", "-auto-approve")
 	m.want(ada, operatorName, 0, "No changes.", "plan", "-detailed-exitcode")
 	if ada.has("kubewright.journal") {
 		t.Error("the journal is still there")

@@ -135,7 +135,7 @@ var certificatesBlock = &Block{
 		{Name: "algorithm", Type: typeString, Default: config.DefaultAlgorithm, Cost: CostNone, Doc: "Algorithm of new keys: `RSA-2048`, `RSA-3072`, `RSA-4096`, `ECDSA-P256` or `ECDSA-P384`."},
 		{Name: "validity", Type: typeDuration, Default: "8760h", Cost: CostNone, Doc: "How long a new certificate is valid."},
 		{Name: "ca_validity", Type: typeDuration, Default: "87600h", Cost: CostNone, Doc: "How long a new CA certificate is valid."},
-		{Name: "renew_before", Type: typeDuration, Derived: "`720h`, or a third of `validity` when that is less", Cost: CostNone, Doc: "How long before its end a certificate is due for renewal."},
+		{Name: "renew_before", Type: typeDuration, Derived: "`720h`, or a third of `validity` when that is less", Cost: CostNone, Doc: "How long before it expires a certificate is due for renewal."},
 		{Name: "supplied", Type: typeString, Cost: CostRestart, Doc: "Folder below the configuration with certificates and kubeconfigs per node, for a CA without key: `NODE/pki/apiserver.crt`, `NODE/admin.conf` and so on; see [external-ca.md](external-ca.md)."},
 	},
 	Blocks: []*Block{

@@ -76,7 +76,7 @@ var bootstrapTokenBlock = &Block{
 		{Name: "token", Type: typeString, Sensitive: true, Derived: "generated", Cost: CostObject, Doc: "The token, as in `abcdef.0123456789abcdef`."},
 		{Name: "description", Type: typeString, Cost: CostObject, Doc: "What it is for."},
 		{Name: "ttl", Type: typeDuration, Derived: "`24h`, unless `expires` is given", Cost: CostObject, Doc: "How long it is valid; `0s` is forever."},
-		{Name: "expires", Type: typeString, Cost: CostObject, Doc: "When it ends, as in `2030-01-02T15:04:05Z`; excludes `ttl`."},
+		{Name: "expires", Type: typeString, Cost: CostObject, Doc: "When it expires, as in `2030-01-02T15:04:05Z`; excludes `ttl`."},
 		{Name: "usages", Type: typeStrings, Default: config.DefaultTokenUsages(), Cost: CostObject, Doc: "`signing`, `authentication` or both."},
 		{Name: "groups", Type: typeStrings, Default: config.DefaultTokenGroups(), Cost: CostObject, Doc: "Groups of the client that uses the token; each begins with `system:bootstrappers:`."},
 	},

@@ -25,7 +25,7 @@ func (o *Observer) externalEtcds(ctx context.Context) {
 	}
 }
 
-// externalEtcd looks at one. What keeps it from being looked at, whatever it is, is
+// externalEtcd observes one. What keeps it from being observed, whatever it is, is
 // told: nothing may be founded on an etcd of which nothing is known.
 func (o *Observer) externalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) *topology.ExternalEtcd {
 	report, err := o.askExternalEtcd(ctx, q)

@@ -46,7 +46,7 @@ type Hosts struct {
 	Replace []state.Target
 	// Rotate are the CAs and keys to replace by new ones.
 	Rotate []topology.Rotation
-	// Answered is told of each host that was looked at, or could not be.
+	// Answered is called for each host that was observed, or could not be.
 	Answered func(state.Target)
 }
 
@@ -65,7 +65,7 @@ type World interface {
 }
 
 // hasLeft reports whether the member was taken out since the fleet was listed: neither
-// configuration nor state know it any more, so that nobody asks how it is.
+// configuration nor state know it any more, so that it is not observed.
 func (m *Member) hasLeft(recorded *state.State) bool {
 	return m.Leaves && (recorded == nil || recorded.Nodes[m.Target] == nil)
 }
@@ -149,6 +149,7 @@ func (f *Hosts) Keep(keep func(*Member) bool) {
 	f.Members = slices.DeleteFunc(f.Members, func(m *Member) bool { return !keep(m) })
 }
 
+// Member returns the host of a node; nil when the run has no such node.
 func (f *Hosts) Member(t state.Target) *Member {
 	for _, m := range f.Members {
 		if m.Target == t {
@@ -167,6 +168,7 @@ func (f *Hosts) Host(ctx context.Context, t state.Target) (providers.Host, error
 	return m.Connect(ctx)
 }
 
+// Close closes all connections.
 func (f *Hosts) Close() {
 	for _, m := range f.Members {
 		m.mu.Lock()

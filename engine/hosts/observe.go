@@ -80,7 +80,7 @@ func (o *Observer) host(ctx context.Context, m *Member) {
 }
 
 // answered reports whether an error is no silence: a machine that runs gives it, or what is
-// wrong is here and nobody was asked. One that shows another key does not prove to be the
+// wrong is here and no host was asked. One that shows another key does not prove to be the
 // host that it was. A bastion's error, which comes wrapped, says nothing of the host
 // behind it.
 func answered(err error) (answers, estranged bool) {
@@ -140,7 +140,7 @@ func (o *Observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 	if speaks {
 		report, err = o.askThrough(ctx, m, r)
 	}
-	nobody := !speaks
+	none := !speaks
 	for _, other := range o.Members {
 		if err == nil && report.EtcdUnobserved == "" || ctx.Err() != nil {
 			break
@@ -150,13 +150,13 @@ func (o *Observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 		}
 		seen, lookErr := o.observe(ctx, other)
 		if lookErr != nil {
-			nobody = false // for all that is known
+			none = false // for all that is known
 			continue
 		}
 		if seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !o.isOf(cas, other, seen) {
 			continue
 		}
-		nobody = false
+		none = false
 		cas = append(cas, o.cas(other, seen)...)
 		// What one shows is taken as a whole, unless the other shows more.
 		if again, askErr := o.askThrough(ctx, other, seen); err != nil || askErr == nil && again.EtcdUnobserved == "" {
@@ -164,7 +164,7 @@ func (o *Observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 		}
 	}
 	// What the first one holds may be known to be the cluster's from another one alone.
-	if nobody || err != nil && !speaks && o.isOf(cas, m, r) {
+	if none || err != nil && !speaks && o.isOf(cas, m, r) {
 		report, err = o.askThrough(ctx, m, r)
 	}
 	if err == nil {
@@ -197,7 +197,7 @@ func (o *Observer) identity(m *Member, r *state.Report) []string {
 
 // isOf reports whether a host is of the cluster that is known by these CAs. It holds one of
 // them, or shows that the CA which it holds has taken the place of one: of a CA that
-// was replaced nobody holds the old one any more, and hosts of other clusters do not
+// was replaced no host holds the old one any more, and hosts of other clusters do not
 // show that.
 func (o *Observer) isOf(known []string, m *Member, r *state.Report) bool {
 	return overlap(known, o.alone(m, r).ClusterIdentities(m.Target))

@@ -21,7 +21,7 @@ const (
 // for the host share it.
 type reopening struct {
 	over chan struct{} // closed when host or err is set
-	late chan struct{} // closed when nobody waits for it any more
+	late chan struct{} // closed when nothing waits for it any more
 	lost error         // why the connection before has ended
 	host providers.Host
 	err  error
@@ -68,7 +68,7 @@ func ended(h providers.Host) error {
 	}
 }
 
-// reopen begins to connect the host again, unless somebody does or has just failed. The
+// reopen begins to connect the host again, unless an attempt is under way or has just failed. The
 // first to ask may give up; the others still want the connection. The member is locked.
 func (m *Member) reopen(ctx context.Context, lost error) *reopening {
 	if a := m.again; a != nil && (!a.isOver() || a.err != nil && time.Now().Before(a.next)) {

@@ -11,7 +11,7 @@ import (
 // otherKey is what a key that is not the known one may mean.
 const otherKey = "find out why the host shows another key than before: it is another machine, it was reinstalled, or somebody is in between. "
 
-// remedy says what to do about the member's host, which could not be looked at. A
+// remedy returns what to do about the member's host, which could not be observed. A
 // key that the state has is replaced by what the operator says, not in known_hosts.
 func (m *Member) remedy(err error) string {
 	own, ok := err.(*providers.Error) // that of a bastion comes wrapped
@@ -27,7 +27,7 @@ func (m *Member) remedy(err error) string {
 		"if it is another one, or a reinstalled one, have the node replaced: %s", topology.AsFlags(m.Target, topology.ReplaceFlag, topology.AcceptNewHostFlag))
 }
 
-// Remedy says what to do about a host that could not be looked at.
+// Remedy returns what to do about a host that could not be observed; empty when that is unknown.
 func Remedy(err error) string {
 	if text := providers.RemedyOf(err); text != "" {
 		return text

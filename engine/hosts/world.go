@@ -29,7 +29,7 @@ type Options struct {
 	// SimFile is where a simulated world is kept, and OpenSim opens it; nil stands for sim.Open.
 	SimFile string
 	OpenSim func(path string) (*sim.World, error)
-	// Passphrase asks for that of a private key; nil when nobody can be asked.
+	// Passphrase asks for that of a private key; nil when there is no terminal.
 	Passphrase func(keyFile string) ([]byte, error)
 	Now        func() time.Time
 	// Wrap returns a world with something around it, such as a log; nil for none.
@@ -78,7 +78,7 @@ type realWorld struct {
 	folder   string
 	operator ssh.Operator
 	dialer   ssh.Dialer
-	// passphrase asks for that of a private key; nil when nobody can be asked.
+	// passphrase asks for that of a private key; nil when there is no terminal.
 	passphrase func(keyFile string) ([]byte, error)
 	// budget is the memory for what all hosts and API servers answer.
 	budget *budget.Budget
@@ -243,7 +243,7 @@ func (w simWorld) Clock() providers.Clock { return w.World.Clock() }
 
 func (w simWorld) Save() error { return w.World.Save() }
 
-// Time passes only where somebody waits, and a run that waits has shown a sign of life before.
+// Beat returns 0. Simulated time passes only while something waits, and a run that waits has shown a sign of life before.
 func (w simWorld) Beat() time.Duration { return 0 }
 
 func (w simWorld) Remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }

@@ -55,7 +55,7 @@ func TestPlanTellsEnds(t *testing.T) {
 	}
 	for _, e := range p.FirstEnds() {
 		if e.Kind != "ca" {
-			t.Errorf("the first to end of what stays is %s", e.Path)
+			t.Errorf("the first to expire of what stays is %s", e.Path)
 		}
 	}
 }
@@ -80,6 +80,6 @@ func TestKubeletsOughtToRenew(t *testing.T) {
 		t.Errorf("the plan does not tell of %s", server)
 	}
 	if first := p.FirstEnds(); len(first) != 1 || first[0].Node != w1.Target {
-		t.Errorf("the first to end is %+v", first)
+		t.Errorf("the first to expire is %+v", first)
 	}
 }

@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 		"the secret as a name":   {encryption.Options{Identities: []string{secret}}, "it is the secret itself"},
 		"something else":         {encryption.Options{Identities: []string{keyFile(t, "X"+secret)}}, "is no age identity"},
 		"an encrypted identity":  {encryption.Options{Identities: []string{keyFile(t, string(sealed))}}, "is itself encrypted with a passphrase, which is not supported: decrypt it for the time of the command, as in -age-identity=<(age -d "},
-		"a passphrase, unasked":  {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}}, "has a passphrase, for which nobody can be asked here; name the file of a key without one, as age-keygen writes it, with -age-identity=FILE"},
+		"a passphrase, unasked":  {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}}, "has a passphrase, for which there is no terminal to ask on; name the file of a key without one, as age-keygen writes it, with -age-identity=FILE"},
 		"a passphrase, mistyped": {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}, Passphrase: wrong}, "it is encrypted, and the SSH key that was given cannot be used ("},
 		"a broken SSH key":       {encryption.Options{Identities: []string{keyFile(t, "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n")}}, "cannot be used to decrypt: it is broken, or neither of the kind ed25519 nor rsa"},
 		"an old SSH key":         {encryption.Options{Identities: []string{keyFile(t, oldKey(t))}}, "is protected, and of an old format that does not tell its public key: rewrite it with ssh-keygen -p -f /"},

@@ -78,7 +78,7 @@ func sshIdentity(file string, b []byte, passphrase func(string) ([]byte, error))
 	}
 	protected, err := agessh.NewEncryptedSSHIdentity(missing.PublicKey, b, func() ([]byte, error) {
 		if passphrase == nil {
-			return nil, fmt.Errorf("the SSH key %s has a passphrase, for which nobody can be asked here", file)
+			return nil, fmt.Errorf("the SSH key %s has a passphrase, for which there is no terminal to ask on", file)
 		}
 		return passphrase(file)
 	})

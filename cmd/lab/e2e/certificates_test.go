@@ -189,7 +189,7 @@ func (s *site) ended() {
 	s.must("apply", "-auto-approve", "-no-color") // what the API could not be asked before
 	s.wantNoChanges()
 	list := s.must("certificates", "-no-color")
-	if strings.Contains(list.out, "ended") || strings.Contains(list.out, " due") {
+	if strings.Contains(list.out, "expired") || strings.Contains(list.out, " due") {
 		s.t.Error("something is still to be renewed")
 	}
 	s.wantKubeadmAgrees()
@@ -250,7 +250,7 @@ func (s *site) kubeletEnded() {
 	})
 	s.sh(w, "systemctl start kubelet || true")
 	r := s.must("apply", "-auto-approve", "-no-color")
-	wantContains(s.t, r.out, "kubelet-client-current.pem", "ended 2", "issues the kubelet a certificate, because its own has expired")
+	wantContains(s.t, r.out, "kubelet-client-current.pem", "expired 2", "issues the kubelet a certificate, because its own has expired")
 	s.wantNoChanges()
 	s.wantCluster()
 	s.eventually("the kubelet has a certificate of its own again", func() (string, bool) {

@@ -310,7 +310,7 @@ func (s *site) standStill(ada, grace *site) {
 
 	ada.edits("maxPods = 131", "everybody")
 	r := ada.must("apply", "-auto-approve", "-no-color")
-	wantContains(s.t, words(r.out), "Journal was overtaken", "No changes.")
+	wantContains(s.t, words(r.out), "Journal is obsolete", "No changes.")
 	ada.wantNoChanges()
 }
 

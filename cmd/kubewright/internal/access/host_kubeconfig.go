@@ -22,7 +22,7 @@ import (
 
 // adminAccess returns the credentials in a control plane's admin.conf, and whether its
 // server is the endpoint of the last apply, from which the configuration moves away.
-func adminAccess(s *session.Session, ctx context.Context, c *config.Cluster, t state.Target, h providers.Host) (a providers.ClientAccess, moving bool, err error) {
+func adminAccess(ctx context.Context, s *session.Session, c *config.Cluster, t state.Target, h providers.Host) (a providers.ClientAccess, moving bool, err error) {
 	a, err = s.Hosts.World.Issuer().ReadKubeconfig(ctx, h, pki.AdminKubeconfig)
 	if foreign := (*kubeconfig.ForeignError)(nil); errors.As(err, &foreign) {
 		return a, false, refusedFile(c, t, pki.AdminKubeconfig, "%s. Neither kubeadm nor kubewright writes that there, and a client would run a program, open a file or call another server because of it. "+
@@ -49,7 +49,7 @@ func refusedFile(c *config.Cluster, t state.Target, file, format string, args ..
 type authorities struct{ own, next []state.CertificateInfo }
 
 // authoritiesOn returns the CAs of a cluster on a host, with the report that has them.
-func authoritiesOn(s *session.Session, ctx context.Context, c *config.Cluster, h providers.Host) (authorities, *state.Report, error) {
+func authoritiesOn(ctx context.Context, s *session.Session, c *config.Cluster, h providers.Host) (authorities, *state.Report, error) {
 	ca, next := pki.CAFile(c), pki.NextCAFile(c)
 	r, err := h.Observe(ctx, state.Query{Files: []state.FileQuery{
 		{Path: ca, Read: state.ReadCertificate}, {Path: next, Read: state.ReadCertificate}, {Path: pki.AdminKubeconfig, Read: state.ReadKubeconfig},
@@ -73,7 +73,7 @@ func recordedCA(s *session.Session, c *config.Cluster) string {
 // trustworthy fails when credentials from a file on a host trust a CA that is not the cluster's: the recorded
 // one, and while that is rotated its successor, which every control plane holds that
 // answers. Of a cluster without a record the CA is what the control plane holds.
-func trustworthy(s *session.Session, ctx context.Context, c *config.Cluster, t state.Target, file string, shown authorities, trusted []state.CertificateInfo) error {
+func trustworthy(ctx context.Context, s *session.Session, c *config.Cluster, t state.Target, file string, shown authorities, trusted []state.CertificateInfo) error {
 	known := recordedCA(s, c)
 	if known != "" && !holds(trusted, known) {
 		return refusedFile(c, t, file, "it does not trust the CA of cluster %q that the state has recorded. kubewright plan shows what is different on that host.", c.Label)
@@ -94,7 +94,7 @@ func trustworthy(s *session.Session, ctx context.Context, c *config.Cluster, t s
 			if err != nil {
 				continue // no host there to confirm it
 			}
-			if others, _, err := authoritiesOn(s, ctx, c, h); err == nil && len(others.own) > 0 && !others.hold(ca.KeyDigest) {
+			if others, _, err := authoritiesOn(ctx, s, c, h); err == nil && len(others.own) > 0 && !others.hold(ca.KeyDigest) {
 				return fmt.Errorf("it trusts a CA %q (SHA-256 of its key %s) that is not recorded and that %s does not hold: where a CA is being rotated, kubewright apply goes on with that",
 					ca.CommonName, ca.KeyDigest, n.Target)
 			}

@@ -37,13 +37,14 @@ type Options struct {
 // DefaultUserValidity is a working day: what was signed cannot be taken back.
 const DefaultUserValidity = 8 * time.Hour
 
-func Kubeconfig(a *workspace.Workspace, ctx context.Context, o Options) error {
+// Kubeconfig gets a kubeconfig, and prints it or puts it into a file.
+func Kubeconfig(ctx context.Context, a *workspace.Workspace, o Options) error {
 	if file := kubeconfigFile(a, o); file != "" {
 		if err := cmp.Or(workspace.CheckRegular(file, file), workspace.CheckNotOurs(file, file, a.Folder(), a.Paths())); err != nil {
 			return err
 		}
 	}
-	s, err := session.Open(a, ctx, o.Options, "")
+	s, err := session.Open(ctx, a, o.Options, "")
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func Kubeconfig(a *workspace.Workspace, ctx context.Context, o Options) error {
 	}
 	server, _ := clusterpki.AdminServers(s.Config, s.Recorded, c.Label)
 	names.Server = cmp.Or(names.Server, server)
-	if got, err = fetchKubeconfig(s, ctx, c, o); err == nil {
+	if got, err = fetchKubeconfig(ctx, s, c, o); err == nil {
 		got.content, err = pki.Write(got.access, names)
 	}
 	if err != nil {
@@ -88,7 +89,7 @@ type fetched struct {
 	passing bool
 }
 
-// warnings returns why nobody will believe it, or not for long.
+// warnings returns why its certificate is not accepted, or not for long.
 func (f fetched) warnings(c *config.Cluster, server string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if f.moving {
@@ -98,31 +99,31 @@ func (f fetched) warnings(c *config.Cluster, server string) diag.Diagnostics {
 	}
 	if f.passing {
 		diags.Append(diag.Warningf("CA is being rotated", "The CA of cluster %q is on its way to a new one, and this certificate is still of the old one: "+
-			"it is believed only until the rotation drops that, whatever end it names. When the rotation is complete, run the same command again.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
+			"it is accepted only until the rotation drops that CA, whatever expiry it names. When the rotation is complete, run the same command again.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
 	}
 	if f.ended {
-		diags.Append(diag.Warningf("Certificate has ended", "The administrator's certificate, in %s on %s, ended on %s: no API server believes it any more. "+
+		diags.Append(diag.Warningf("Certificate has expired", "The administrator's certificate, in %s on %s, expired on %s: no API server accepts it any more. "+
 			"kubewright plan shows how it is renewed; apply that, and run the same command again.", clusterpki.AdminKubeconfig, f.from, console.PrintedTime(f.until)).At(c.Source).For(state.ClusterTarget(c.Label)))
 	}
 	return diags
 }
 
-// belief says until when it is believed, where that is known.
+// belief says until when it is accepted, where that is known.
 func (f fetched) belief() string {
 	switch end := console.PrintedTime(f.until); {
 	case f.until.IsZero():
 		return ""
 	case f.ended:
-		return ", and was believed until " + end
+		return ", and was accepted until " + end
 	case f.passing:
-		return ", and is believed until the rotation of the CA drops the old one, " + end + " at the latest"
+		return ", and is accepted until the rotation of the CA drops the old one, " + end + " at the latest"
 	default:
-		return ", and is believed until " + end
+		return ", and is accepted until " + end
 	}
 }
 
 // fetchKubeconfig gets a kubeconfig through the first control plane that can be reached.
-func fetchKubeconfig(s *session.Session, ctx context.Context, c *config.Cluster, o Options) (fetched, error) {
+func fetchKubeconfig(ctx context.Context, s *session.Session, c *config.Cluster, o Options) (fetched, error) {
 	op := planner.WriteKubeconfig{}
 	contents := map[string]state.Secret{}
 	if o.User != "" {
@@ -138,7 +139,7 @@ func fetchKubeconfig(s *session.Session, ctx context.Context, c *config.Cluster,
 	}
 	var failed []string
 	for _, n := range s.Config.NodesOf(c.Label, config.ControlPlane) {
-		got, err := kubeconfigThrough(s, ctx, c, n.Target, op, contents)
+		got, err := kubeconfigThrough(ctx, s, c, n.Target, op, contents)
 		if err == nil || errors.As(err, new(*console.FindingsError)) {
 			return got, err
 		}
@@ -155,13 +156,13 @@ var errOtherCluster = errors.New("the host holds another cluster than the state 
 
 // kubeconfigThrough gets a kubeconfig through a control plane, after a look at
 // whose CA that has.
-func kubeconfigThrough(s *session.Session, ctx context.Context, c *config.Cluster, t state.Target, op planner.WriteKubeconfig, contents map[string]state.Secret) (fetched, error) {
+func kubeconfigThrough(ctx context.Context, s *session.Session, c *config.Cluster, t state.Target, op planner.WriteKubeconfig, contents map[string]state.Secret) (fetched, error) {
 	h, err := s.Hosts.Host(ctx, t)
 	if err != nil {
 		return fetched{}, err
 	}
 	ca := clusterpki.CAFile(c)
-	shown, r, err := authoritiesOn(s, ctx, c, h)
+	shown, r, err := authoritiesOn(ctx, s, c, h)
 	if err != nil {
 		return fetched{}, err
 	}
@@ -186,7 +187,7 @@ func kubeconfigThrough(s *session.Session, ctx context.Context, c *config.Cluste
 	source := ca // what the credentials are from
 	if op.CommonName == "" {
 		source = clusterpki.AdminKubeconfig
-		got.access, got.moving, err = adminAccess(s, ctx, c, t, h)
+		got.access, got.moving, err = adminAccess(ctx, s, c, t, h)
 	} else {
 		if d := outlives(certs[0], ca, op.Validity, now); d != nil {
 			return fetched{}, console.Failure(diag.Diagnostics{d})
@@ -194,13 +195,13 @@ func kubeconfigThrough(s *session.Session, ctx context.Context, c *config.Cluste
 		got.access, err = s.Hosts.World.Issuer().Kubeconfig(ctx, h, op, contents)
 	}
 	if err == nil {
-		err = trustworthy(s, ctx, c, t, source, shown, got.access.Trusted)
+		err = trustworthy(ctx, s, c, t, source, shown, got.access.Trusted)
 	}
 	return got, err
 }
 
 // outlives refuses a certificate that would end after the CA that signs it, as the
-// configuration's own may not: nobody would believe it to the end that it names.
+// configuration's own may not: it would not be accepted until the end that it names.
 func outlives(ca state.CertificateInfo, file string, validity time.Duration, now time.Time) *diag.Diagnostic {
 	const summary = "Certificate outlives its CA"
 	until := console.PrintedTime(ca.NotAfter)

@@ -35,7 +35,7 @@ type discovery struct {
 func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	var err error
 	probe := &config.Config{Nodes: []*config.Node{{Connection: d.first}}}
-	if d.world, err = hosts.OpenWorld(probe, nil, session.HostOptions(d.Session.Workspace, session.Passphrase(d.Session.Workspace, ctx, d.Opts))); err != nil {
+	if d.world, err = hosts.OpenWorld(probe, nil, session.HostOptions(d.Session.Workspace, session.Passphrase(ctx, d.Session.Workspace, d.Opts))); err != nil {
 		return nil, err
 	}
 	report, cluster, err := d.entry(ctx)
@@ -119,7 +119,7 @@ func (d *discovery) silent(err error) error {
 		d.first.Host, err, remedy)})
 }
 
-// unreachable is one finding for all hosts that could not be looked at.
+// unreachable returns one finding for all hosts that could not be observed.
 func (d *discovery) unreachable(unobserved []state.Unobserved, more ...string) error {
 	var lines []string
 	for _, u := range unobserved {
@@ -128,7 +128,7 @@ func (d *discovery) unreachable(unobserved []state.Unobserved, more ...string) e
 			lines = append(lines, "    To do: "+u.Remedy+".")
 		}
 	}
-	return console.Failure(diag.Diagnostics{diag.Errorf("Host could not be observed", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
+	return console.Failure(diag.Diagnostics{diag.Errorf("Host could not be observed", "A cluster is imported as a whole, and not all of its hosts could be observed. Nothing was written.\n\n%s",
 		strings.Join(append([]string{strings.Join(lines, "\n")}, more...), "\n\n"))})
 }
 

@@ -29,7 +29,7 @@ type Generation struct {
 
 // Generate writes the clusters that import blocks refer to, and that have no block,
 // into a new file of the configuration. From then on it is the user's as any other.
-func Generate(s *session.Session, ctx context.Context, name string) (g Generation, err error) {
+func Generate(ctx context.Context, s *session.Session, name string) (g Generation, err error) {
 	if err := fresh(s, name); err != nil {
 		return g, err
 	}
@@ -44,7 +44,7 @@ func Generate(s *session.Session, ctx context.Context, name string) (g Generatio
 			continue
 		}
 		shared = i.Connection
-		one, unsaid, err := readImport(s, ctx, i)
+		one, unsaid, err := readImport(ctx, s, i)
 		g.unsaid.Add(unsaid)
 		if err != nil {
 			return g, err
@@ -56,7 +56,7 @@ func Generate(s *session.Session, ctx context.Context, name string) (g Generatio
 		return g, nil
 	}
 	text := slices.Concat([]byte("# Written by kubewright plan, of what import blocks speak of. It is yours to change.\n\n"), hclconfig.WriteBeside(found, there, shared))
-	if err := writeGenerated(s, ctx, name, text); err != nil {
+	if err := writeGenerated(ctx, s, name, text); err != nil {
 		return g, err
 	}
 	g.file = name
@@ -65,7 +65,7 @@ func Generate(s *session.Session, ctx context.Context, name string) (g Generatio
 
 // readImport reads the cluster of an import block. Its hosts are reached as the
 // configuration says, but for what the block's id says of it.
-func readImport(s *session.Session, ctx context.Context, i config.Import) (*config.Config, planview.ImportGaps, error) {
+func readImport(ctx context.Context, s *session.Session, i config.Import) (*config.Config, planview.ImportGaps, error) {
 	id, err := hop(i.ID)
 	if err != nil {
 		return nil, planview.ImportGaps{}, console.Failure(diag.Diagnostics{diag.Errorf("Unknown host", "%s.", console.Sentence(err.Error())).At(i.Source)})
@@ -98,7 +98,7 @@ func fresh(s *session.Session, name string) error {
 
 // writeGenerated writes the file, and takes it back when the configuration cannot
 // be read with it.
-func writeGenerated(s *session.Session, ctx context.Context, name string, text []byte) error {
+func writeGenerated(ctx context.Context, s *session.Session, name string, text []byte) error {
 	path := filepath.Join(s.Folder(), name)
 	f, err := safefile.Create(path, 0o644)
 	if errors.Is(err, fs.ErrExist) {

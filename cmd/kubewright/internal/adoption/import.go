@@ -98,7 +98,7 @@ func hop(id string) (config.Connection, error) {
 }
 
 // ImportCluster reads a cluster and writes configuration and state.
-func ImportCluster(a *workspace.Workspace, ctx context.Context, id string, o Options) error {
+func ImportCluster(ctx context.Context, a *workspace.Workspace, id string, o Options) error {
 	fromFolder(a, &o)
 	connection, err := o.connection(id)
 	if err != nil {
@@ -107,7 +107,7 @@ func ImportCluster(a *workspace.Workspace, ctx context.Context, id string, o Opt
 	s := &session.Session{Workspace: a, Opts: o.Options, Store: statefile.NewStore(a.Paths(), nil)}
 	defer s.Close()
 	file := filepath.Join(a.Folder(), filepath.Base(o.Out))
-	if err := vacant(s, ctx, file, o.Out); err != nil {
+	if err := vacant(ctx, s, file, o.Out); err != nil {
 		return err
 	}
 	if err := s.Hold(ctx, "import"); err != nil {
@@ -122,11 +122,11 @@ func ImportCluster(a *workspace.Workspace, ctx context.Context, id string, o Opt
 	if err := take(s, filepath.Base(file), text); err != nil {
 		return err
 	}
-	st, err := adopted(s, ctx)
+	st, err := adopted(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := keep(s, ctx, file, text, st); err != nil {
+	if err := keep(ctx, s, file, text, st); err != nil {
 		return err
 	}
 	if err := imported(s, id, filepath.Base(file), st); err != nil {
@@ -136,7 +136,7 @@ func ImportCluster(a *workspace.Workspace, ctx context.Context, id string, o Opt
 }
 
 // vacant refuses a folder in which there is a configuration or a state already.
-func vacant(s *session.Session, ctx context.Context, file, out string) error {
+func vacant(ctx context.Context, s *session.Session, file, out string) error {
 	const summary = "Folder is taken"
 	if filepath.Ext(file) != ".hcl" || filepath.Base(out) != out {
 		return console.Misuse("kubewright import", fmt.Errorf("-out=%s: the configuration is a file *.hcl in the configuration folder", out))
@@ -235,9 +235,9 @@ func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnos
 }
 
 // adopted returns the state of the cluster, and leaves the next plan in the session.
-func adopted(s *session.Session, ctx context.Context) (*state.State, error) {
+func adopted(ctx context.Context, s *session.Session) (*state.State, error) {
 	var err error
-	if s.Hosts, err = hosts.Open(s.Config, nil, session.HostOptions(s.Workspace, session.Passphrase(s.Workspace, ctx, s.Opts))); err != nil {
+	if s.Hosts, err = hosts.Open(s.Config, nil, session.HostOptions(s.Workspace, session.Passphrase(ctx, s.Workspace, s.Opts))); err != nil {
 		return nil, err
 	}
 	v := s.Observe(ctx)
@@ -262,7 +262,7 @@ func adopted(s *session.Session, ctx context.Context) (*state.State, error) {
 }
 
 // keep writes the configuration, and then the state that belongs to it.
-func keep(s *session.Session, ctx context.Context, file string, text []byte, st *state.State) error {
+func keep(ctx context.Context, s *session.Session, file string, text []byte, st *state.State) error {
 	f, err := safefile.Create(file, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s has appeared meanwhile, and is not written over", filepath.Base(file))

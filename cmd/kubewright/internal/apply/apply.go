@@ -37,11 +37,11 @@ type Apply struct {
 
 // CarryOut makes a plan, shows it, asks, and does it. prepare, when it is not
 // nil, says which plan that is; otherwise it is what the configuration asks for.
-func CarryOut(a *workspace.Workspace, ctx context.Context, o session.Options, by Approval, operation string, prepare func(*session.Session)) error {
-	if o.Json && !by.given() {
-		return console.Misuse("kubewright "+operation, errors.New("with -json nobody is asked: give -auto-approve as well"))
+func CarryOut(ctx context.Context, a *workspace.Workspace, o session.Options, by Approval, operation string, prepare func(*session.Session)) error {
+	if o.JSON && !by.given() {
+		return console.Misuse("kubewright "+operation, errors.New("-json asks no questions: give -auto-approve as well"))
 	}
-	opened, err := session.Open(a, ctx, o, operation)
+	opened, err := session.Open(ctx, a, o, operation)
 	if err != nil {
 		return err
 	}
@@ -105,6 +105,7 @@ func (s *Apply) planFor(ctx context.Context, by Approval) error {
 	return s.unmoved(by.Saved)
 }
 
+// Operation returns the name of the command that carries a plan out: apply or destroy.
 func Operation(o session.Options) string {
 	if o.Destroy {
 		return "destroy"
@@ -226,7 +227,7 @@ func (s *Apply) execute(ctx context.Context, by Approval) error {
 	}
 	run := PlanRun(s.Session).NewRunner()
 	defer run.Performer.Close()
-	// Since the plan was shown somebody may have ended this run's lock.
+	// Since the plan was shown, force-unlock may have ended this run's lock.
 	if err := s.Store.Held().Confirm(ctx); err != nil {
 		return err
 	}
@@ -299,7 +300,7 @@ func PlanRun(s *session.Session) *engine.Run {
 
 // wrapUp gives the clusters back and records what became of the steps. Where whoever
 // has interrupted them may not wait for long, the state is written first: a host that
-// does not answer any more, as may be why, keeps nobody from that.
+// does not answer any more, as may be why, does not prevent that.
 func (s *Apply) wrapUp(ctx context.Context, run *engine.Runner, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) (recordErr, err error) {
 	letGo := func() error {
 		run.Fences.Release(ctx)
@@ -323,7 +324,7 @@ func (s *Apply) wrapUp(ctx context.Context, run *engine.Runner, journal *statefi
 }
 
 // showCertificateKeys shows, this once, the keys that were generated for
-// uploaded certificates: nobody could use them otherwise. They are kept nowhere.
+// uploaded certificates: they are stored nowhere, and unusable otherwise.
 func (s *Apply) showCertificateKeys(outcome *executor.Outcome) {
 	for _, c := range s.Config.Clusters {
 		if key, ok := outcome.Outputs.Lookup(objects.CertificateKeyOf(c.Label)); ok && s.Lines == nil {
@@ -456,7 +457,7 @@ func (s *Apply) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 	}
 }
 
-// unobserved tells why an apply that did all it was to do was not looked at afterwards.
+// unobserved returns why an apply whose steps are all done could not be verified afterwards.
 // After one that did not, the same command looks again anyway.
 func (s *Apply) unobserved(outcome *executor.Outcome, diags diag.Diagnostics, err error) diag.Diagnostics {
 	if err != nil {
@@ -469,18 +470,18 @@ func (s *Apply) unobserved(outcome *executor.Outcome, diags diag.Diagnostics, er
 		}
 	}
 	if !outcome.OK() {
-		s.Log.Warn("looking again was refused", "why", why)
+		s.Log.Warn("final verification failed", "why", why)
 		return nil
 	}
 	if errors.Is(err, context.Canceled) {
-		return diag.Diagnostics{diag.Warningf("Looking again was interrupted",
-			"Every step was done and the state was written, but nobody has seen what has become of it: the look at all hosts "+
+		return diag.Diagnostics{diag.Warningf("Final verification was interrupted",
+			"All steps are done and the state is saved, but the hosts were not re-checked: the observation "+
 				"that ends an apply was interrupted.\n\nRun kubewright plan to see whether anything is left to do.")}
 	}
-	return diag.Diagnostics{diag.Warningf("Looking again was refused",
-		"Every step was done and the state was written, but nobody has seen what has become of it: the look at all hosts "+
-			"that ends an apply came to an error, as a plan would now.\n\n%s\n\n"+
-			"Put that right, and run kubewright plan to see whether anything is left to do.", strings.Join(why, "\n\n"))}
+	return diag.Diagnostics{diag.Warningf("Final verification failed",
+		"All steps are done and the state is saved, but the hosts could not be re-checked: the observation "+
+			"that ends an apply failed, as a plan would now.\n\n%s\n\n"+
+			"Fix the errors, and run kubewright plan to see whether anything is left to do.", strings.Join(why, "\n\n"))}
 }
 
 // cutShort reports whether the run was stopped before a step, or within one.
@@ -488,8 +489,8 @@ func cutShort(outcome *executor.Outcome) bool {
 	return outcome.Stopped || slices.ContainsFunc(outcome.Steps, func(s executor.StepOutcome) bool { return executor.IsCutShort(s.Err) })
 }
 
-// whole is the end of an apply that went well. With -detailed-exitcode it tells where
-// something was left alone because nobody could look at it.
+// whole returns how an apply ends that went well: with -detailed-exitcode as unreachable
+// where something was left alone because it could not be observed.
 func (s *Apply) whole(err error) error {
 	if err == nil && s.Finer && len(s.Result.Plan.Withheld) > 0 {
 		return console.Exit(console.ExitUnreachable)

@@ -15,7 +15,7 @@ func (s *Apply) permitted() error {
 	return s.Report(refusals(s.Result.Plan.Policies, "Nothing was changed."))
 }
 
-// refusals returns the errors of findings that nobody has overridden.
+// refusals returns the errors of findings that are not overridden.
 func refusals(findings []planner.PolicyFinding, so string) diag.Diagnostics {
 	var out diag.Diagnostics
 	for _, f := range policy.Refusals(findings) {

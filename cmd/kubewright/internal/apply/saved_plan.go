@@ -20,7 +20,7 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Approval is who says yes to a plan, when it is not somebody at the prompt.
+// Approval is how a plan is approved without the prompt.
 type Approval struct {
 	// Auto approves any plan.
 	Auto bool
@@ -31,7 +31,7 @@ type Approval struct {
 	unauthenticated bool
 }
 
-// given reports whether nobody has to be asked.
+// given reports whether the plan is approved without a question.
 func (by Approval) given() bool {
 	return by.Auto || by.Digest != "" || by.Saved != nil && !by.unauthenticated
 }
@@ -165,14 +165,14 @@ func (s *Apply) unmoved(f *planfile.File) error {
 }
 
 // appliedAlready refuses a saved plan that came to its end: once more it would replace
-// what it has replaced, and put right what nobody has reviewed.
+// what it has replaced, and put right what was not reviewed.
 func (s *Apply) appliedAlready(last *state.Apply) error {
 	return s.Report(diag.Diagnostics{diag.Errorf(console.PlanIsStale, "It was applied already, to its end: by run %s of %s, which began at %s. A plan is carried out once. Nothing was changed. To see whether something is left to do, plan again.",
 		last.Run, cmp.Or(last.Who, "somebody"), last.Time.Format(time.RFC3339))})
 }
 
 // leaves reports whether a run which goes on with a saved plan has to leave a part of it for
-// another one: something cannot be looked at that could be then.
+// another one: something cannot be observed that could be then.
 func (s *Apply) leaves(by Approval) bool {
 	return by.Saved != nil && planfile.Leaves(by.Saved.Plan, s.Result.Plan)
 }

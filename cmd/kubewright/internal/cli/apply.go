@@ -46,13 +46,13 @@ func destroyCommand(a *workspace.Workspace) *cobra.Command {
 func changing(a *workspace.Workspace, o *session.Options, cmd cobra.Command) *cobra.Command {
 	var by apply.Approval
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := planForm("").check(o.Json, a.Full, explanation{}); err != nil {
+		if err := planForm("").check(o.JSON, a.Full, explanation{}); err != nil {
 			return console.Misuse(cmd.CommandPath(), err)
 		}
 		if len(args) == 0 {
-			return runApply(a, cmd.Context(), *o, by)
+			return runApply(cmd.Context(), a, *o, by)
 		}
-		if err := a.CheckDistinct(o.JsonInto, args[0]); err != nil {
+		if err := a.CheckDistinct(o.JSONInto, args[0]); err != nil {
 			return err
 		}
 		saved, err := a.ReadPlan(args[0])
@@ -65,7 +65,7 @@ func changing(a *workspace.Workspace, o *session.Options, cmd cobra.Command) *co
 		}
 		a.SavedPlan = args[0]
 		by.Saved = &saved
-		return runApply(a, cmd.Context(), opts, by)
+		return runApply(cmd.Context(), a, opts, by)
 	}
 	planning(a, o, &cmd)
 	flags(&by, &cmd)
@@ -74,6 +74,6 @@ func changing(a *workspace.Workspace, o *session.Options, cmd cobra.Command) *co
 }
 
 // runApply is the seven verbs in a row.
-func runApply(a *workspace.Workspace, ctx context.Context, o session.Options, by apply.Approval) error {
-	return apply.CarryOut(a, ctx, o, by, apply.Operation(o), nil)
+func runApply(ctx context.Context, a *workspace.Workspace, o session.Options, by apply.Approval) error {
+	return apply.CarryOut(ctx, a, o, by, apply.Operation(o), nil)
 }

@@ -28,7 +28,7 @@ const verifyTime = 10 * time.Second
 
 // verified warns of a saved plan that is shown where the state's key does not authenticate
 // it. No host is contacted.
-func verified(a *workspace.Workspace, ctx context.Context, f planfile.File) {
+func verified(ctx context.Context, a *workspace.Workspace, f planfile.File) {
 	warn := func(format string, args ...any) {
 		a.Print(diag.Diagnostics{diag.Warningf(session.NotVerified, format, args...)})
 	}

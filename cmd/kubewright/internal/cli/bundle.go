@@ -44,7 +44,7 @@ func bundleCommand(a *workspace.Workspace) *cobra.Command {
 			"kubewright runs. No host is contacted.",
 		Example: "  kubewright bundle\n  kubewright bundle prod -arch=amd64,arm64\n" +
 			"  kubewright bundle -kubernetes-version=1.36.3 -dir=artifacts -from-images=mirror.example.com/k8s",
-		RunE: func(cmd *cobra.Command, args []string) error { return makeBundle(a, cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return makeBundle(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()
 	variableFlags(&o.Options, f)
@@ -101,11 +101,11 @@ func misnamed(flag, value, what string) error {
 	return fmt.Errorf("-%s=%s is no %s", flag, value, what)
 }
 
-func makeBundle(a *workspace.Workspace, ctx context.Context, o bundleOptions, args []string) error {
+func makeBundle(ctx context.Context, a *workspace.Workspace, o bundleOptions, args []string) error {
 	if err := o.check(); err != nil {
 		return console.Misuse("kubewright bundle", err)
 	}
-	c, err := bundled(a, ctx, o, args)
+	c, err := bundled(ctx, a, o, args)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func makeBundle(a *workspace.Workspace, ctx context.Context, o bundleOptions, ar
 
 // bundled returns the cluster that the folder is for: of the configuration, or one of
 // defaults.
-func bundled(a *workspace.Workspace, ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
+func bundled(ctx context.Context, a *workspace.Workspace, o bundleOptions, args []string) (*config.Cluster, error) {
 	if o.version != "" {
 		c := config.NewCluster("bundle", strings.TrimPrefix(o.version, "v"))
 		c.Install.Artifacts = "artifacts"
@@ -147,7 +147,7 @@ func bundled(a *workspace.Workspace, ctx context.Context, o bundleOptions, args 
 		}
 		return c, nil
 	}
-	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o.Options), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(a, ctx, o.Options)})
+	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o.Options), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o.Options)})
 	if err := ctx.Err(); err != nil {
 		return nil, err // asked for a variable, and interrupted
 	}

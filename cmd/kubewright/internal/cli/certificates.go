@@ -20,14 +20,14 @@ func certificatesCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "certificates", Short: "Show when the certificates and kubeconfigs on all hosts end", Args: takes(0, 0),
+		Use: "certificates", Short: "Show when the certificates and kubeconfigs on all hosts expire", Args: takes(0, 0),
 		Long: "certificates looks at every host of the configuration, over SSH alone, and lists each certificate,\n" +
-			"also those inside kubeconfigs: whose it is, which CA signed it, when it ends, and who renews it.\n" +
+			"also those inside kubeconfigs: whose it is, which CA signed it, when it expires, and who renews it.\n" +
 			"Nothing is changed. Those that are due are renewed by the next apply.",
 		Example: "  kubewright certificates\n  kubewright certificates -json | jq -r '.certificates[] | select(.due) | .path'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.QuietStdout = true
-			return certificates(a, cmd.Context(), o, asJSON)
+			return certificates(cmd.Context(), a, o, asJSON)
 		},
 	}
 	variableFlags(&o, cmd.Flags())
@@ -35,8 +35,8 @@ func certificatesCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-func certificates(a *workspace.Workspace, ctx context.Context, o session.Options, asJSON bool) error {
-	s, err := session.Open(a, ctx, o, "")
+func certificates(ctx context.Context, a *workspace.Workspace, o session.Options, asJSON bool) error {
+	s, err := session.Open(ctx, a, o, "")
 	if err != nil {
 		return err
 	}

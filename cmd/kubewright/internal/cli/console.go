@@ -29,22 +29,22 @@ func consoleCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright console\n" +
 			"  echo 'cidrsubnet(cluster.prod.network.pod_subnet, 8, 1)' | kubewright console\n" +
 			"  echo '{ for k, n in node.worker : k => n.address }' | kubewright console -var-file=prod.kwvars",
-		RunE: func(cmd *cobra.Command, _ []string) error { return evaluate(a, cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return evaluate(cmd.Context(), a, o) },
 	}
 	variableFlags(&o, cmd.Flags())
 	return cmd
 }
 
 // evaluate answers expressions until stdin ends.
-func evaluate(a *workspace.Workspace, ctx context.Context, o session.Options) error {
+func evaluate(ctx context.Context, a *workspace.Workspace, o session.Options) error {
 	a.QuietStdout = true
 	a.Sources = a.SourceText
-	recorded, err := recordedNames(a, ctx)
+	recorded, err := recordedNames(ctx, a)
 	if err != nil {
 		return err
 	}
 	c, diags := hclconfig.NewConsole(hclconfig.Options{
-		Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(a, ctx, o),
+		Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(ctx, a, o),
 	}, recorded)
 	if err := ctx.Err(); err != nil {
 		return err // asked for a variable, and interrupted
@@ -57,7 +57,7 @@ func evaluate(a *workspace.Workspace, ctx context.Context, o session.Options) er
 	a.Redact(c.Secrets())
 	wrong := false
 	for {
-		text, err := expression(a, ctx)
+		text, err := expression(ctx, a)
 		switch {
 		case errors.Is(err, io.EOF):
 			if a.Interactive {
@@ -92,7 +92,7 @@ func endOfConsole(wrong bool) error {
 
 // expression reads lines until they are one. What is not complete at the end of
 // stdin is returned as it is.
-func expression(a *workspace.Workspace, ctx context.Context) (string, error) {
+func expression(ctx context.Context, a *workspace.Workspace) (string, error) {
 	text := ""
 	for {
 		if a.Interactive {
@@ -114,7 +114,7 @@ func expression(a *workspace.Workspace, ctx context.Context) (string, error) {
 }
 
 // recordedNames returns the names of nodes in the state, if there is one.
-func recordedNames(a *workspace.Workspace, ctx context.Context) (map[state.Target]string, error) {
+func recordedNames(ctx context.Context, a *workspace.Workspace) (map[state.Target]string, error) {
 	store, err := a.StoreAlone()
 	if err != nil {
 		return nil, err

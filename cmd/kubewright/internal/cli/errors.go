@@ -26,9 +26,9 @@ func takes(least, most int) cobra.PositionalArgs {
 var elsewhere = map[string]string{
 	"get":       "There are no modules: a folder is one configuration",
 	"providers": "There are no plugins: hosts are reached as connection blocks say",
-	"refresh":   "What is there is looked at by every plan. kubewright apply -refresh-only has the state learn it",
-	"taint":     "A node is made anew with kubewright apply -replace=ADDRESS",
-	"untaint":   "Nothing is marked beforehand: a node is made anew with kubewright apply -replace=ADDRESS",
+	"refresh":   "Every plan observes what is there. kubewright apply -refresh-only records it in the state",
+	"taint":     "A node is recreated with kubewright apply -replace=ADDRESS",
+	"untaint":   "Nothing is marked beforehand: a node is recreated with kubewright apply -replace=ADDRESS",
 	"workspace": "Another state is another folder, or another file with -state=FILE",
 }
 

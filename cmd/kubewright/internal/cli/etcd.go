@@ -60,13 +60,13 @@ func etcdStatusCommand(a *workspace.Workspace) *cobra.Command {
 			"is changed.",
 		Example: "  kubewright etcd status\n  kubewright etcd status prod -json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withEtcd(a, cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
+			return withEtcd(cmd.Context(), a, o, args, func(ctx context.Context, e etcdOf) error {
 				members, id, err := e.members(ctx)
 				if err != nil && members == nil {
 					return err
 				}
 				show := func() error { return listing.EtcdStatus(a.Stdout, e.cluster, id, members, a.Options()) }
-				if o.Json {
+				if o.JSON {
 					show = func() error { return listing.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
 				}
 				return cmp.Or(show(), err)
@@ -92,7 +92,7 @@ func etcdSnapshotCommand(a *workspace.Workspace) *cobra.Command {
 			if err := a.CheckOverwrite("out", out); err != nil {
 				return err
 			}
-			return withEtcd(a, cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
+			return withEtcd(cmd.Context(), a, o, args, func(ctx context.Context, e etcdOf) error {
 				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: etcd.SnapshotsKept, Quota: e.quota}
 				path := out
 				if path != "" {
@@ -109,7 +109,7 @@ func etcdSnapshotCommand(a *workspace.Workspace) *cobra.Command {
 				if s.Local {
 					a.Print(diag.Diagnostics{e.localSnapshot(s)})
 				}
-				if o.Json {
+				if o.JSON {
 					return listing.EtcdSnapshotJSON(a.Stdout, file)
 				}
 				return listing.EtcdSnapshot(a.Stdout, file, a.Options())
@@ -139,7 +139,7 @@ func etcdDefragmentCommand(a *workspace.Workspace) *cobra.Command {
 				}
 				return maintenance.Defragment(v, header, options, c.Label)
 			}
-			return apply.CarryOut(a, cmd.Context(), o, by, "etcd defragment", func(s *session.Session) {
+			return apply.CarryOut(cmd.Context(), a, o, by, "etcd defragment", func(s *session.Session) {
 				s.Planner, s.Command = make, strings.TrimSpace("etcd defragment "+state.ShellWords(args...))
 			})
 		},
@@ -155,7 +155,7 @@ func etcdDefragmentCommand(a *workspace.Workspace) *cobra.Command {
 // careFlags are those of the commands that look after etcd.
 func careFlags(o *session.Options, cmd *cobra.Command) {
 	variableFlags(o, cmd.Flags())
-	cmd.Flags().BoolVar(&o.Json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	o.Parallelism = 1
 }
 
@@ -209,10 +209,10 @@ func (e etcdOf) localSnapshot(s providers.Snapshot) *diag.Diagnostic {
 
 // withEtcd looks at the control planes of a cluster, and does something with its
 // etcd through one that answers. The API is not needed.
-func withEtcd(a *workspace.Workspace, ctx context.Context, o session.Options, args []string, do func(context.Context, etcdOf) error) error {
-	asJSON := o.Json
-	o.Json, a.QuietStdout = false, asJSON
-	s, err := session.Open(a, ctx, o, "")
+func withEtcd(ctx context.Context, a *workspace.Workspace, o session.Options, args []string, do func(context.Context, etcdOf) error) error {
+	asJSON := o.JSON
+	o.JSON, a.QuietStdout = false, asJSON
+	s, err := session.Open(ctx, a, o, "")
 	if err != nil {
 		return err
 	}

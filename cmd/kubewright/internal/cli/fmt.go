@@ -35,7 +35,7 @@ func fmtCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright fmt\n  kubewright fmt -check -diff\n  kubewright fmt -recursive clusters\n  kubewright fmt - < main.hcl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "-" {
-				return fmtStdin(a, cmd.Context(), o)
+				return fmtStdin(cmd.Context(), a, o)
 			}
 			path := a.Folder()
 			switch {
@@ -61,7 +61,7 @@ const exitUnreadable = 2
 
 // fmtStdin prints what comes from stdin as it is usual; with -check nothing, and with
 // -diff what changes.
-func fmtStdin(a *workspace.Workspace, ctx context.Context, o fmtOptions) error {
+func fmtStdin(ctx context.Context, a *workspace.Workspace, o fmtOptions) error {
 	src, err := a.ReadAll(ctx)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (f *planForm) flag(cmd *cobra.Command) {
 
 // fullFlag adds -full to a command.
 func fullFlag(a *workspace.Workspace, cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.Full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate ends")
+	cmd.Flags().BoolVar(&a.Full, "full", false, "show every operation, all of what is new, each node by itself, and when each certificate expires")
 }
 
 // check refuses a form that does not exist, or one beside -json or -explain, and

@@ -16,7 +16,7 @@ func importCommand(a *workspace.Workspace) *cobra.Command {
 			"that would change it. Nothing is changed on any host, and nothing here is written over.",
 		Example: "  kubewright import ssh://root@10.0.0.11\n  kubewright import -cluster=prod -private-key=~/.ssh/prod ssh://ubuntu@cp1.example.com",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return adoption.ImportCluster(a, cmd.Context(), args[0], o)
+			return adoption.ImportCluster(cmd.Context(), a, args[0], o)
 		},
 	}
 	f := cmd.Flags()

@@ -37,7 +37,7 @@ func initCommand(a *workspace.Workspace) *cobra.Command {
 			if o.migrate && o.reconfigure {
 				return console.Misuse(cmd.CommandPath(), errors.New("-migrate-state takes the state along and -reconfigure does not: give one of them"))
 			}
-			return initialize(a, cmd.Context(), o)
+			return initialize(cmd.Context(), a, o)
 		},
 	}
 	f := cmd.Flags()
@@ -49,7 +49,7 @@ func initCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-func initialize(a *workspace.Workspace, ctx context.Context, o initOptions) error {
+func initialize(ctx context.Context, a *workspace.Workspace, o initOptions) error {
 	if a.StatePath != "" {
 		return console.Misuse("kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state"))
 	}
@@ -76,9 +76,9 @@ func initialize(a *workspace.Workspace, ctx context.Context, o initOptions) erro
 	}
 	to := statefile.NewStore(a.Paths(), now.Backend)
 	if moved && o.migrate {
-		err = migrate(a, ctx, o, last, now, to)
+		err = migrate(ctx, a, o, last, now, to)
 	} else {
-		err = lookInto(a, ctx, to)
+		err = lookInto(ctx, a, to)
 	}
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func initialize(a *workspace.Workspace, ctx context.Context, o initOptions) erro
 }
 
 // lookInto says what is at the place.
-func lookInto(a *workspace.Workspace, ctx context.Context, to *statefile.Store) error {
+func lookInto(ctx context.Context, a *workspace.Workspace, to *statefile.Store) error {
 	loaded, err := to.Load(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func described(st *state.State) string {
 }
 
 // migrate copies the state from the last place to the configuration's.
-func migrate(a *workspace.Workspace, ctx context.Context, o initOptions, last, now *workspace.Place, to *statefile.Store) error {
+func migrate(ctx context.Context, a *workspace.Workspace, o initOptions, last, now *workspace.Place, to *statefile.Store) error {
 	before, err := a.Reopen(last)
 	if err != nil {
 		return err
@@ -114,11 +114,11 @@ func migrate(a *workspace.Workspace, ctx context.Context, o initOptions, last, n
 	from := statefile.NewStore(oldPaths(a), before.Backend)
 	if !o.copy {
 		question := fmt.Sprintf("The state is copied\n  from %s\n  to   %s\nand everything uses it there from then on. The old one stays where it is.", before, now)
-		if err := agreed(a, ctx, o.Options, question, "-force-copy"); err != nil {
+		if err := agreed(ctx, a, o.Options, question, "-force-copy"); err != nil {
 			return err
 		}
 	}
-	unlock, err := lockBoth(a, ctx, o, from, to)
+	unlock, err := lockBoth(ctx, a, o, from, to)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func oldPaths(a *workspace.Workspace) statefile.Paths {
 }
 
 // lockBoth takes the locks of two places of one folder's state.
-func lockBoth(a *workspace.Workspace, ctx context.Context, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
+func lockBoth(ctx context.Context, a *workspace.Workspace, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
 	info := backend.LockInfo{ID: a.NewID(), Who: a.Who, Operation: "init -migrate-state", Time: a.Now(), PID: os.Getpid()}
 	if err := from.Lock(ctx, info, o.LockTimeout); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func lockBoth(a *workspace.Workspace, ctx context.Context, o initOptions, from, 
 }
 
 // agreed asks, and fails unless the answer is yes. flag is what makes asking needless.
-func agreed(a *workspace.Workspace, ctx context.Context, o session.Options, question, flag string) error {
+func agreed(ctx context.Context, a *workspace.Workspace, o session.Options, question, flag string) error {
 	if !session.CanAsk(a, o) {
 		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", console.ErrNobody, flag, question)
 	}

@@ -24,7 +24,7 @@ func kubeconfigCommand(a *workspace.Workspace) *cobra.Command {
 			"It goes to stdout, or into a file of its own (-out). With -merge it goes into the file that kubectl uses, or\n" +
 			"into that of -out, which keeps what it holds; files are readable by you alone. Nothing of it is kept in\n" +
 			"the state, and nothing is changed on any host. What a user may do, RBAC in the cluster says. A\n" +
-			"certificate cannot be taken back: it is believed until it ends.",
+			"certificate cannot be taken back: it is accepted until it expires.",
 		Example: "  kubewright kubeconfig -merge\n" +
 			"  kubewright kubeconfig -user=jane -group=developers -validity=8h -out=jane.kubeconfig\n" +
 			"  kubectl --kubeconfig <(kubewright kubeconfig) get nodes",
@@ -33,7 +33,7 @@ func kubeconfigCommand(a *workspace.Workspace) *cobra.Command {
 				return console.Misuse(cmd.CommandPath(), err)
 			}
 			a.QuietStdout = true
-			return access.Kubeconfig(a, cmd.Context(), o)
+			return access.Kubeconfig(cmd.Context(), a, o)
 		},
 	}
 	f := cmd.Flags()
@@ -41,7 +41,7 @@ func kubeconfigCommand(a *workspace.Workspace) *cobra.Command {
 	f.StringVar(&o.Cluster, "cluster", "", "the cluster's `label`, where there are several")
 	f.StringVar(&o.User, "user", "", "make one for this user `name`")
 	f.StringArrayVar(&o.Groups, "group", nil, "a `group` of the user's (repeatable)")
-	f.DurationVar(&o.Validity, "validity", access.DefaultUserValidity, "how long the user's certificate is believed")
+	f.DurationVar(&o.Validity, "validity", access.DefaultUserValidity, "how long the user's certificate is accepted")
 	f.StringVar(&o.Server, "server", "", "the `URL` of the API (default: the cluster's endpoint)")
 	f.StringVar(&o.Context, "context", "", "what to call the context (default USER@CLUSTER)")
 	f.Var((*fileName)(&o.Out), "out", "write to this `file`")

@@ -28,7 +28,7 @@ func lockCommand(a *workspace.Workspace) *cobra.Command {
 		Long: "status says whether a run holds the state's lock, whose, since when, and when it last showed a sign of\n" +
 			"life where the backend keeps such signs. Nothing is changed.",
 		Example: "  kubewright lock status\n  kubewright lock status -json | jq .locked",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return lockStatus(a, cmd.Context(), asJSON) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return lockStatus(cmd.Context(), a, asJSON) },
 	}
 	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(status)
@@ -44,7 +44,7 @@ type lockJSON struct {
 	Silent bool `json:"silent,omitempty"`
 }
 
-func lockStatus(a *workspace.Workspace, ctx context.Context, asJSON bool) error {
+func lockStatus(ctx context.Context, a *workspace.Workspace, asJSON bool) error {
 	store, err := a.StoreAlone()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func forceUnlockCommand(a *workspace.Workspace) *cobra.Command {
 			"stops, and writes its state into a file beside the journal instead of the place that others use.",
 		Example: "  kubewright lock status\n  kubewright force-unlock 3f1c52a09e7b4d68a1c20f9e5b7d6c48",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return forceUnlock(a, cmd.Context(), o, args[0], force)
+			return forceUnlock(cmd.Context(), a, o, args[0], force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "do not ask")
@@ -107,7 +107,7 @@ func forceUnlockCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-func forceUnlock(a *workspace.Workspace, ctx context.Context, o session.Options, id string, force bool) error {
+func forceUnlock(ctx context.Context, a *workspace.Workspace, o session.Options, id string, force bool) error {
 	store, err := a.StoreAlone()
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func forceUnlock(a *workspace.Workspace, ctx context.Context, o session.Options,
 	if !force {
 		question := "The lock of the state at " + store.Place() + " is ended. It is held by " + holderText(a, store, holder) +
 			"\nIf that run still works, it stops before its next step, and what it has done is found on the hosts."
-		if err := agreed(a, ctx, o, question, "-force"); err != nil {
+		if err := agreed(ctx, a, o, question, "-force"); err != nil {
 			return err
 		}
 	}

@@ -29,11 +29,11 @@ func planning(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	o.OverrideFlag(f)
 	o.Parallelism = 10
 	f.Var((*atLeastOne)(&o.Parallelism), "parallelism", "run this `number` of steps at once")
-	f.BoolVar(&o.Json, "json", false, "print JSON, one object per line")
+	f.BoolVar(&o.JSON, "json", false, "print JSON, one object per line")
 	fullFlag(a, cmd)
 	f.BoolVar(&a.CompactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
-	f.Var((*fileName)(&o.JsonInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
-	f.BoolVar(&a.Finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 refused, 5 locked, 6 a host does not answer")
+	f.Var((*fileName)(&o.JSONInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
+	f.BoolVar(&a.Finer, "detailed-exitcode", false, "detailed exit codes: 2 = changes, 3 = drift only, 4 = refused, 5 = locked, 6 = a host does not answer")
 }
 
 // planFlags adds the flags by which one plan differs from another: those of variables,
@@ -109,21 +109,21 @@ func planCommand(a *workspace.Workspace) *cobra.Command {
 			"  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]' -skip-phase=addon\n" +
 			"  kubewright plan -refresh-only -detailed-exitcode\n  kubewright plan -generate-config-out=prod.hcl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := form.check(o.Json, a.Full, why); err != nil {
+			if err := form.check(o.JSON, a.Full, why); err != nil {
 				return console.Misuse(cmd.CommandPath(), err)
 			}
-			if err := cmp.Or(a.CheckOverwrite("out", out), a.CheckDistinct(o.JsonInto, out)); err != nil {
+			if err := cmp.Or(a.CheckOverwrite("out", out), a.CheckDistinct(o.JSONInto, out)); err != nil {
 				return err
 			}
 			a.QuietStdout = form.programs()
 			var generated adoption.Generation
 			if generateOut != "" {
 				o.BeforeLoad = func(ctx context.Context, s *session.Session) (err error) {
-					generated, err = adoption.Generate(s, ctx, generateOut)
+					generated, err = adoption.Generate(ctx, s, generateOut)
 					return err
 				}
 			}
-			s, err := planned(a, cmd.Context(), o)
+			s, err := planned(cmd.Context(), a, o)
 			if err != nil {
 				return err
 			}
@@ -151,8 +151,8 @@ func planCommand(a *workspace.Workspace) *cobra.Command {
 }
 
 // planned returns a session that has planned. The caller closes it.
-func planned(a *workspace.Workspace, ctx context.Context, o session.Options) (*session.Session, error) {
-	s, err := session.Open(a, ctx, o, "")
+func planned(ctx context.Context, a *workspace.Workspace, o session.Options) (*session.Session, error) {
+	s, err := session.Open(ctx, a, o, "")
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 func stateRecoverCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
 	cmd := &cobra.Command{
-		Use: "recover", Short: "Make a state file that was lost anew, from what the hosts hold", Args: takes(0, 0),
+		Use: "recover", Short: "Rebuild a lost state file from what the hosts hold", Args: takes(0, 0),
 		Long: "recover is for when the state file is lost and there is no copy. Every host remembers whose it is;\n" +
 			"from that, from the configuration and from what is observed it writes a new state file with the\n" +
 			"same lineage. Nothing is changed on any host. It refuses when a state file is there, when a host\n" +
@@ -26,15 +26,15 @@ func stateRecoverCommand(a *workspace.Workspace) *cobra.Command {
 			"and another host of the cluster has one. A control plane whose host was reinstalled, and which etcd\n" +
 			"still counts, is recovered as well: the next plan says how it is replaced.",
 		Example: "  kubewright state recover\n  kubewright plan",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return recoverState(a, cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return recoverState(cmd.Context(), a, o) },
 	}
 	variableFlags(&o, cmd.Flags())
 	lockFlag(&o, cmd.Flags())
 	return cmd
 }
 
-func recoverState(a *workspace.Workspace, ctx context.Context, o session.Options) error {
-	s, err := session.Open(a, ctx, o, "state recover")
+func recoverState(ctx context.Context, a *workspace.Workspace, o session.Options) error {
+	s, err := session.Open(ctx, a, o, "state recover")
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func recoverState(a *workspace.Workspace, ctx context.Context, o session.Options
 		return console.Failure(diag.Diagnostics{diag.Errorf("State is there", "%s, and nothing is recovered over it. "+
 			"If it is the wrong one, move what there is of %s and %s away first.", there, s.Store.Place(), s.Store.Journal)})
 	}
-	st, err := recovered(s, ctx)
+	st, err := recovered(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func recoverState(a *workspace.Workspace, ctx context.Context, o session.Options
 }
 
 // recovered returns the state that hosts and configuration amount to. Nothing is written.
-func recovered(s *session.Session, ctx context.Context) (*state.State, error) {
+func recovered(ctx context.Context, s *session.Session) (*state.State, error) {
 	v := s.Hosts.Observe(ctx, s.Config, nil)
 	v.ObservedAt = s.Hosts.World.Clock().Now()
 	st, diags := record.Recover(v)

@@ -21,8 +21,8 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	var o session.Options
 	var by apply.Approval
 	cmd := &cobra.Command{
-		Use: "restore FILE" + clusterArg, Short: "Make the etcd of a cluster anew from a snapshot, when it has lost its quorum for good", Args: takes(1, 2),
-		Long: "restore shows a plan, asks for the cluster's name, and makes etcd anew from a snapshot: API servers and\n" +
+		Use: "restore FILE" + clusterArg, Short: "Rebuild the etcd of a cluster from a snapshot, when it has lost its quorum for good", Args: takes(1, 2),
+		Long: "restore shows a plan, asks for the cluster's name, and rebuilds etcd from a snapshot: API servers and\n" +
 			"what is left of etcd are stopped and its data is set aside, one control plane gets the snapshot, and\n" +
 			"the others join it. What came after the snapshot is lost. It is refused while a quorum answers.\n" +
 			"After any failure the remedy is the same command again; when it is done, run kubewright apply.",
@@ -33,10 +33,10 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
 			}
-			return apply.CarryOut(a, cmd.Context(), o, by, "etcd restore", func(s *session.Session) {
+			return apply.CarryOut(cmd.Context(), a, o, by, "etcd restore", func(s *session.Session) {
 				s.Sending, s.Leaseless = filepath.Dir(file), true
 				s.Command = "etcd restore " + state.ShellWords(args...)
-				s.Planner = restoring(s, cmd.Context(), maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
+				s.Planner = restoring(cmd.Context(), s, maintenance.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
 			})
 		},
 	}
@@ -49,7 +49,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 }
 
 // restoring plans a restore, once it is known whether etcd answers.
-func restoring(s *session.Session, ctx context.Context, r maintenance.EtcdRestore, args []string) session.PlanFunc {
+func restoring(ctx context.Context, s *session.Session, r maintenance.EtcdRestore, args []string) session.PlanFunc {
 	return func(v *topology.Fleet, header planner.Plan, _ planner.Options) (topology.Result, diag.Diagnostics) {
 		c, which := session.ChosenCluster(v.Config, first(args), byArgument)
 		if which != nil {

@@ -25,6 +25,7 @@ var unsaid = map[string]string{
 	"logged in too late":                                  "the deadline has passed, and it is that which is said",
 	"cannot tell whether the node is gone":                "no control plane answers any more between the beginning of a run and its step",
 	"cannot tell which workers are down":                  "likewise",
+	"the plan is refused":                                 "it marks findings, and they are what is shown",
 }
 
 // said are the packages whose errors people read, and the folders whose tests show

@@ -44,7 +44,7 @@ func showCommand(a *workspace.Workspace) *cobra.Command {
 				if asJSON {
 					form = "json"
 				}
-				return showPlan(a, cmd.Context(), args[0], form, why)
+				return showPlan(cmd.Context(), a, args[0], form, why)
 			}
 			if why.given {
 				return console.Misuse(cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE"))
@@ -85,13 +85,13 @@ func noAddress(a *workspace.Workspace, name string) error {
 
 // showPlan prints a saved plan, with a warning on stderr where the state's key does not
 // authenticate it. No host is contacted.
-func showPlan(a *workspace.Workspace, ctx context.Context, path string, form planForm, why explanation) error {
+func showPlan(ctx context.Context, a *workspace.Workspace, path string, form planForm, why explanation) error {
 	f, err := a.ReadPlan(path)
 	if err != nil {
 		return err
 	}
 	a.QuietStdout = true
-	verified(a, ctx, f)
+	verified(ctx, a, f)
 	o := a.Options()
 	o.AllowUnreachable, o.GivenAgain = f.AllowUnreachable, f.GivenAgain
 	o.Recorded, o.Parallelism = ui.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
@@ -231,7 +231,7 @@ func graphCommand(a *workspace.Workspace) *cobra.Command {
 				return console.Misuse(cmd.CommandPath(), err)
 			}
 			a.QuietStdout = true
-			s, err := planned(a, cmd.Context(), o)
+			s, err := planned(cmd.Context(), a, o)
 			if err != nil {
 				return err
 			}

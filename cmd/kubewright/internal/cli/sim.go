@@ -53,7 +53,7 @@ func simEditCommand(a *workspace.Workspace) *cobra.Command {
 			"  kubewright sim edit 10.0.0.11 label cp1 pool=batch\n  kubewright sim edit 10.0.0.21 power off",
 		Args: takes(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			end, err := holdSim(a, cmd.Context())
+			end, err := holdSim(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func simEditCommand(a *workspace.Workspace) *cobra.Command {
 // them, until they are let in again. A run that is under way has read the hosts and
 // writes all of them with each step: what is edited meanwhile would be lost. Where
 // there is no lock nobody has begun anything here yet.
-func holdSim(a *workspace.Workspace, ctx context.Context) (end func(), err error) {
+func holdSim(ctx context.Context, a *workspace.Workspace) (end func(), err error) {
 	path := a.Paths().Lock
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() {}, nil

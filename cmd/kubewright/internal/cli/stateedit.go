@@ -58,7 +58,7 @@ func stateMoveCommand(a *workspace.Workspace) *cobra.Command {
 			return recordedTargets(a, a0, a1, a2)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := session.OpenState(a, cmd.Context(), o, "state mv")
+			s, err := session.OpenState(cmd.Context(), a, o, "state mv")
 			if err != nil {
 				return err
 			}
@@ -134,7 +134,7 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 			return recordedTargets(a, a0, a1, a2)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := session.OpenState(a, cmd.Context(), o, "state rm")
+			s, err := session.OpenState(cmd.Context(), a, o, "state rm")
 			if err != nil {
 				return err
 			}
@@ -150,7 +150,7 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 				return err
 			}
 			if !approved {
-				if err := agree(s, cmd.Context(), "state rm"); err != nil {
+				if err := agree(cmd.Context(), s, "state rm"); err != nil {
 					return err
 				}
 			}
@@ -210,7 +210,7 @@ func forgets(s *session.Session, targets []state.Target) []stateview.Forgotten {
 }
 
 // agree asks; only yes goes on.
-func agree(s *session.Session, ctx context.Context, command string) error {
+func agree(ctx context.Context, s *session.Session, command string) error {
 	if !session.CanAsk(s.Workspace, s.Opts) {
 		return fmt.Errorf("%w: run kubewright %s with -auto-approve when the above is what you want", console.ErrNobody, command)
 	}
@@ -267,7 +267,7 @@ func resealing(a *workspace.Workspace, name, short, long string, refuse func(*co
 				return console.Failure(diag.Diagnostics{d})
 			}
 			a.Sealer = a.NewCodec(settings.Encryption, true)
-			s, err := session.OpenState(a, cmd.Context(), o, "state "+name)
+			s, err := session.OpenState(cmd.Context(), a, o, "state "+name)
 			if err != nil {
 				return err
 			}
@@ -306,6 +306,6 @@ func unreadable(refused []*statefile.Error) error {
 	for _, e := range refused {
 		files = append(files, fmt.Sprintf("  %s: %s", e.Path, e.Problem))
 	}
-	return console.Failure(diag.Diagnostics{diag.Errorf("Older states are as they were", "All else is written. These could not be read here:\n\n%s\n\n"+
+	return console.Failure(diag.Diagnostics{diag.Errorf("Some backups could not be re-encrypted", "Everything else is written. These backups could not be read here:\n\n%s\n\n"+
 		"Run the same command again with the private keys that can read them beside the present one (-age-identity=FILE for each), or delete them if nobody needs them.", strings.Join(files, "\n"))})
 }

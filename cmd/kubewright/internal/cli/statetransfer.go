@@ -29,7 +29,7 @@ func statePullCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright state pull > state.json\n  kubewright state pull -decrypt | jq .serial",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.QuietStdout = true
-			s, err := session.OpenState(a, cmd.Context(), o, session.PullOperation)
+			s, err := session.OpenState(cmd.Context(), a, o, session.PullOperation)
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func statePushCommand(a *workspace.Workspace) *cobra.Command {
 			"or not newer than the present one. The state gets a serial above both. No host is touched.",
 		Example: "  kubewright state push state.json\n  kubewright state push -force kubewright.state.json.backup.41",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return push(a, cmd.Context(), o, args[0], force)
+			return push(cmd.Context(), a, o, args[0], force)
 		},
 	}
 	lockFlag(&o, cmd.Flags())
@@ -84,12 +84,12 @@ func statePushCommand(a *workspace.Workspace) *cobra.Command {
 	return cmd
 }
 
-func push(a *workspace.Workspace, ctx context.Context, o session.Options, file string, force bool) error {
-	b, err := readPushed(a, ctx, file)
+func push(ctx context.Context, a *workspace.Workspace, o session.Options, file string, force bool) error {
+	b, err := readPushed(ctx, a, file)
 	if err != nil {
 		return err
 	}
-	s, err := session.OpenState(a, ctx, o, "state push")
+	s, err := session.OpenState(ctx, a, o, "state push")
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func push(a *workspace.Workspace, ctx context.Context, o session.Options, file s
 		// Hosts refuse a run with a lower token than they have seen.
 		pushed.RunToken = state.LaterRun(pushed.RunToken, s.Recorded.RunToken)
 	}
-	if err := replace(s, ctx, pushed); err != nil {
+	if err := replace(ctx, s, pushed); err != nil {
 		return err
 	}
 	return a.Printf("Pushed the state of lineage %s: %d nodes, %d items; it has serial %d now.\nRun kubewright plan to see what differs from the configuration.\n",
@@ -121,7 +121,7 @@ func push(a *workspace.Workspace, ctx context.Context, o session.Options, file s
 }
 
 // readPushed reads the file of push, or stdin.
-func readPushed(a *workspace.Workspace, ctx context.Context, file string) ([]byte, error) {
+func readPushed(ctx context.Context, a *workspace.Workspace, file string) ([]byte, error) {
 	if file == "-" {
 		return a.ReadAll(ctx)
 	}
@@ -170,7 +170,7 @@ func pushable(s *session.Session, pushed *state.State, file string, force bool) 
 
 // replace writes a state over the present one. What the journal has is written first,
 // so that the backup has it.
-func replace(s *session.Session, ctx context.Context, st *state.State) error {
+func replace(ctx context.Context, s *session.Session, st *state.State) error {
 	if s.Leftover {
 		if err := s.Save(ctx, s.Recorded); err != nil {
 			return err

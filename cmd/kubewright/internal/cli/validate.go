@@ -20,13 +20,13 @@ func validateCommand(a *workspace.Workspace) *cobra.Command {
 		Example: "  kubewright validate\n  kubewright validate -var-file=prod.kwvars\n" +
 			"  kubewright validate -json | jq -r '.diagnostics[].summary'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(a, cmd.Context(), o)})
+			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Vars: session.Variables(a, o), Env: a.Environ, ToolVersion: console.Version, Ask: session.Asker(cmd.Context(), a, o)})
 			if err := cmd.Context().Err(); err != nil {
 				return err // asked for a variable, and interrupted
 			}
 			diags = append(diags, a.CheckConfig(cfg, diags, true)...)
 			a.Sources = a.SourceText
-			if o.Json {
+			if o.JSON {
 				if err := ui.ValidateJSON(a.Stdout, diags, a.Sources); err != nil {
 					return err
 				}
@@ -42,6 +42,6 @@ func validateCommand(a *workspace.Workspace) *cobra.Command {
 		},
 	}
 	variableFlags(&o, cmd.Flags())
-	cmd.Flags().BoolVar(&o.Json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	return cmd
 }

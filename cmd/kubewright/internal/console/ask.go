@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNobody is why a question was not answered.
-var ErrNobody = errors.New("nobody can be asked here")
+var ErrNobody = errors.New("there is no terminal to ask on")
 
 // ReadLine reads one line from stdin, or ends with the command.
 func (c *Console) ReadLine(ctx context.Context) (string, error) {
@@ -45,7 +45,7 @@ func (c *Console) ReadLine(ctx context.Context) (string, error) {
 }
 
 // ReadAll reads all of stdin, or ends with the command: an interrupt is heeded also
-// where nobody closes it.
+// where it is never closed.
 func (c *Console) ReadAll(ctx context.Context) ([]byte, error) {
 	type answer struct {
 		text []byte
@@ -73,7 +73,7 @@ func bounded(r io.Reader) ([]byte, error) {
 	return b, err
 }
 
-// NoAnswer says why there is none in the words of somebody who types.
+// NoAnswer returns why a question was not answered.
 func NoAnswer(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("the question was interrupted")

@@ -137,6 +137,7 @@ func (c *Console) Redact(secrets *state.Redactor) {
 	c.Log.Hide(c.secrets)
 }
 
+// Options returns how to print to stdout.
 func (c *Console) Options() ui.Options {
 	width, height := c.Size()
 	return ui.Options{

@@ -33,8 +33,8 @@ const (
 	ExitInterrupted = 130
 )
 
-// finerCode tells the errors apart that somebody may want to deal with in
-// different ways: to wait, to look at a host, or to think.
+// finerCode returns the exit code of an error that wants another reaction: to wait, to look
+// at a host, or to think.
 func finerCode(err error) int {
 	var diags *FindingsError
 	switch {

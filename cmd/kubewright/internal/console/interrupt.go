@@ -139,7 +139,7 @@ func (i *interruptions) Patience(ctx context.Context, within bool) (context.Cont
 	}
 }
 
-// IgnoreBrokenPipe keeps this process alive when nobody reads any more what it prints, until
+// IgnoreBrokenPipe keeps this process alive when its output is not read any more, until
 // the function that it returns is called: while steps run that would end one in
 // the middle. It is not ignored, which programs that this one starts would inherit.
 func IgnoreBrokenPipe() func() {

@@ -18,6 +18,7 @@ type LinesFile struct {
 	Lines *jsonlines.Stream
 }
 
+// CloseInto closes the file of -json-into, if there is one.
 func (c *Console) CloseInto() {
 	if c.Into != nil {
 		_ = c.Into.Close()

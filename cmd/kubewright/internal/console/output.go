@@ -23,6 +23,7 @@ func (e *outputError) Error() string {
 
 func (e *outputError) Unwrap() error { return e.err }
 
+// Write implements io.Writer.
 func (o *Output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if err == nil {
@@ -48,6 +49,7 @@ func (o *Output) ErrorOr(err error) error {
 // write, in words of its own.
 type QuietOutput struct{ *Output }
 
+// Write implements io.Writer, and never fails.
 func (h QuietOutput) Write(b []byte) (int, error) {
 	_, _ = h.Output.Write(b)
 	return len(b), nil

@@ -21,7 +21,7 @@ type screen interface {
 	Diagnostics(diag.Diagnostics)
 	// Plan shows a plan; the options have what the state knows.
 	Plan(p *planner.Plan, o ui.Options) error
-	// Saved tells where a plan was saved; path is empty when it was not.
+	// Saved shows where a plan was saved; path is empty when it was not.
 	Saved(path string, p *planner.Plan) error
 	// Progress shows a run of the plan while it goes on.
 	Progress(*planner.Plan, ui.Options) progress.Display
@@ -30,7 +30,7 @@ type screen interface {
 	Complete(*planner.Plan, *executor.Outcome) error
 	// Incomplete ends an apply that failed or was stopped.
 	Incomplete(*planner.Plan, *executor.Outcome) error
-	// Note tells what goes on while nothing else is shown.
+	// Note shows what goes on while nothing else is shown.
 	Note(text string)
 	// NotConverged warns that a plan right after an apply still finds differences.
 	NotConverged(*planner.Plan) error

@@ -43,6 +43,7 @@ func ListOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// Count returns a number with its noun: 1 node, 2 nodes.
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -50,6 +51,7 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// PrintJSON prints JSON that was just encoded, unless that failed.
 func (c *Console) PrintJSON(b []byte, err error) error {
 	if err == nil {
 		_, err = c.Stdout.Write(append(b, '\n'))
@@ -57,4 +59,5 @@ func (c *Console) PrintJSON(b []byte, err error) error {
 	return err
 }
 
+// PrintedTime returns a time to the minute, in UTC.
 func PrintedTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

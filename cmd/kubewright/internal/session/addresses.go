@@ -128,7 +128,7 @@ func (x addresses) goingWith(t state.Target) []state.Target {
 	return out
 }
 
-// ChosenCluster returns the cluster of that label, or the only one; how tells how a command
+// ChosenCluster returns the cluster of that label, or the only one; how says how a command
 // takes a label.
 func ChosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *diag.Diagnostic) {
 	var labels []string

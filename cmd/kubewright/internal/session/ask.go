@@ -12,10 +12,10 @@ import (
 
 // CanAsk reports whether questions are answered: on a terminal, without -input=false
 // and -json.
-func CanAsk(a *workspace.Workspace, o Options) bool { return o.Input && !o.Json && a.Interactive }
+func CanAsk(a *workspace.Workspace, o Options) bool { return o.Input && !o.JSON && a.Interactive }
 
-// Asker asks for variables without a value; nil when nobody can be asked.
-func Asker(a *workspace.Workspace, ctx context.Context, o Options) func(hclconfig.Missing) (string, error) {
+// Asker asks for variables without a value; nil when there is no terminal.
+func Asker(ctx context.Context, a *workspace.Workspace, o Options) func(hclconfig.Missing) (string, error) {
 	if !CanAsk(a, o) {
 		return nil
 	}
@@ -47,9 +47,9 @@ func Asker(a *workspace.Workspace, ctx context.Context, o Options) func(hclconfi
 	}
 }
 
-// Passphrase asks for that of a private key; nil when nobody can be asked. It
+// Passphrase asks for that of a private key; nil when there is no terminal. It
 // goes to the terminal itself, so that it also works when stdout is a pipe.
-func Passphrase(a *workspace.Workspace, ctx context.Context, o Options) func(keyFile string) ([]byte, error) {
+func Passphrase(ctx context.Context, a *workspace.Workspace, o Options) func(keyFile string) ([]byte, error) {
 	if !o.Input || a.Secret == nil {
 		return nil
 	}

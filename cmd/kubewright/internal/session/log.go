@@ -47,7 +47,7 @@ func logState(s *Session, what string) {
 	}
 }
 
-// logPlan tells what a plan has come to.
+// logPlan logs the size of a plan.
 func logPlan(s *Session) {
 	if p := s.Result.Plan; s.Log != nil && p != nil {
 		s.Log.Info("planned", "hosts", fmt.Sprintf("%d answered, %d did not", len(s.Observed.Reports), len(s.Observed.Unobserved)),
@@ -55,7 +55,7 @@ func logPlan(s *Session) {
 	}
 }
 
-// logLooked tells of the hosts that could not be looked at.
+// logLooked logs the hosts that could not be observed.
 func logLooked(s *Session, v *topology.Fleet) *topology.Fleet {
 	for _, m := range s.Hosts.Members {
 		if u, dark := v.Unobserved[m.Target]; dark {

@@ -17,6 +17,7 @@ var onErrors = []struct {
 	meaning executor.OnError
 }{{"continue", executor.Continue}, {"finish-node", executor.FinishNode}, {"stop", executor.Stop}}
 
+// OnErrorNames returns the values of -on-error.
 func OnErrorNames() []string {
 	var out []string
 	for _, v := range onErrors {
@@ -40,6 +41,7 @@ func (e *OnError) String() string { return string(*e) }
 // Type implements pflag.Value.
 func (e *OnError) Type() string { return "string" }
 
+// Meaning returns what the executor does after a step has failed.
 func (e OnError) Meaning() executor.OnError {
 	for _, v := range onErrors {
 		if v.name == e {

@@ -82,10 +82,10 @@ func (s *Session) passOver() diag.Diagnostics {
 	if len(gone) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Warningf("Has left already", "The last apply did not come to its end, and what this speaks of has left with it or with one before it. It is passed over:\n\n%s", strings.Join(gone, "\n"))}
+	return diag.Diagnostics{diag.Warningf("Target was removed already", "The last apply was interrupted, and these targets were removed by it or by an earlier one. They are ignored:\n\n%s", strings.Join(gone, "\n"))}
 }
 
-// change tells a view what the flags say of single nodes.
+// change puts what the flags say of single nodes into an observation.
 func (s *Session) change(v *topology.Fleet) error {
 	var diags diag.Diagnostics
 	nodes, cas := s.Opts.replaced()

@@ -72,6 +72,7 @@ type Judge struct {
 	folder string
 }
 
+// Judge returns what evaluates the policies for this run.
 func (s *Session) Judge() Judge {
 	return Judge{s.Config, s.Recorded, s.Approved, s.Now, s.Folder()}
 }

@@ -42,13 +42,13 @@ type Options struct {
 	Parallelism int
 	Destroy     bool
 	ChangeOptions
-	// AllowUnreachable goes on without hosts that could not be looked at.
+	// AllowUnreachable continues without hosts that could not be observed.
 	AllowUnreachable bool
 	// AllowOlderState goes on with a state that lacks runs which its hosts have seen.
 	AllowOlderState bool
-	Json            bool
-	// JsonInto is the file that JSON lines go to as well.
-	JsonInto string
+	JSON            bool
+	// JSONInto is the file that JSON lines go to as well.
+	JSONInto string
 	Input    bool
 	// overridden are the names of policies to go on against.
 	overridden []string
@@ -108,7 +108,7 @@ type Session struct {
 	// Unauthenticated reports whether nothing authenticates the saved plan: it was made before
 	// there was a state. See authenticate.
 	Unauthenticated bool
-	// Approved reports whether somebody approves this very plan: by its digest, or by
+	// Approved reports whether this very plan is approved: by its digest, or by
 	// having saved it.
 	Approved bool
 	// Planner makes the plan of this command; nil stands for pipeline.Plan.
@@ -127,14 +127,14 @@ type Session struct {
 type PlanFunc func(*topology.Fleet, planner.Plan, planner.Options) (topology.Result, diag.Diagnostics)
 
 // Open loads configuration and state: the first of the verbs. A command that is
-// going to write names its operation; nobody else writes until close, so that
+// going to write names its operation; no other run writes until Close, so that
 // the state which it plans with is the one that it changes.
-func Open(a *workspace.Workspace, ctx context.Context, opts Options, operation string) (*Session, error) {
-	if opts.Json {
+func Open(ctx context.Context, a *workspace.Workspace, opts Options, operation string) (*Session, error) {
+	if opts.JSON {
 		a.Lines = jsonlines.New(a.Stdout, a.Now)
 		a.Lines.Version(console.Version)
 	}
-	if err := a.OpenInto(opts.JsonInto); err != nil {
+	if err := a.OpenInto(opts.JSONInto); err != nil {
 		return nil, err
 	}
 	a.AllowsUnreachable, a.GivenAgain = opts.AllowUnreachable, flagsToRepeat(a, opts)
@@ -195,7 +195,7 @@ func (s *Session) recall(ctx context.Context) error {
 	if err := s.report(s.passOver()); err != nil {
 		return err
 	}
-	if s.Hosts, err = hosts.Open(s.Config, s.Recorded, HostOptions(s.Workspace, Passphrase(s.Workspace, ctx, s.Opts), s.Opts.Accept...)); err != nil {
+	if s.Hosts, err = hosts.Open(s.Config, s.Recorded, HostOptions(s.Workspace, Passphrase(ctx, s.Workspace, s.Opts), s.Opts.Accept...)); err != nil {
 		return err
 	}
 	var diags diag.Diagnostics // said when it is planned
@@ -235,7 +235,7 @@ func (s *Session) LoadFolder(ctx context.Context, generate bool) (*config.Config
 
 // askOnce asks for a variable the first time that the folder is loaded.
 func (s *Session) askOnce(ctx context.Context) func(hclconfig.Missing) (string, error) {
-	ask := Asker(s.Workspace, ctx, s.Opts)
+	ask := Asker(ctx, s.Workspace, s.Opts)
 	if ask == nil {
 		return nil
 	}
@@ -390,7 +390,7 @@ func (s *Session) takeOver(v *topology.Fleet) (diag.Diagnostics, error) {
 	return nil, nil
 }
 
-// Observe observes everything, and tells on the way who has not answered yet.
+// Observe observes every host, and shows meanwhile which have not answered yet.
 func (s *Session) Observe(ctx context.Context) *topology.Fleet {
 	if s.Lines != nil || s.QuietStdout {
 		return logLooked(s, s.Hosts.Observe(ctx, s.Config, s.Recorded))
@@ -405,6 +405,7 @@ func (s *Session) Observe(ctx context.Context) *topology.Fleet {
 	return logLooked(s, s.Hosts.Observe(ctx, s.Config, s.Recorded))
 }
 
+// Header returns what a plan of this run says besides its changes and steps.
 func (s *Session) Header() planner.Plan {
 	p := planner.Plan{FormatVersion: 1, ToolVersion: console.Version, ConfigDigest: s.ConfigDigest(), Outputs: s.Outputs(), Command: s.Command, OverriddenPolicies: s.Opts.overrides()}
 	if s.Recorded != nil {

@@ -24,7 +24,7 @@ func (s *Session) writable(operation string) error {
 		"To have kubewright write it again:\n\n  chmod u+w %s", s.Store.Place(), info.Mode().Perm(), state.ShellWord(s.Store.Place()))})
 }
 
-// overtaken tells of a run that was cut short here and after which somebody else
+// overtaken warns of a run that was interrupted here and after which another one
 // has written the state, or the state is gone. A command that writes moves its journal
 // out of the way.
 func (s *Session) overtaken(loaded statefile.Loaded) error {
@@ -50,7 +50,7 @@ func (s *Session) overtaken(loaded statefile.Loaded) error {
 	if loaded.State == nil {
 		why = "is gone, and the journal alone is a part of it. Whoever puts that state back puts the journal back as well"
 	}
-	s.Print(diag.Diagnostics{diag.Warningf("Journal was overtaken", "The journal of run %s, which was cut short here at %s, is not used: "+
+	s.Print(diag.Diagnostics{diag.Warningf("Journal is obsolete", "The journal of run %s, which was interrupted here at %s, is not used: "+
 		"the state at %s %s. What that run did is found on the hosts. %s",
 		run.Run, run.Time.Format(time.RFC3339), s.Store.Place(), why, what)})
 	return nil
@@ -87,9 +87,9 @@ func (s *Session) unlock() {
 }
 
 // OpenState holds the state's lock for a command that has to do with the state alone:
-// no host is looked at, and of the configuration only the encryption is read. The
+// no host is observed, and of the configuration only the encryption is read. The
 // caller closes the session.
-func OpenState(a *workspace.Workspace, ctx context.Context, o Options, operation string) (*Session, error) {
+func OpenState(ctx context.Context, a *workspace.Workspace, o Options, operation string) (*Session, error) {
 	if err := a.Report(a.Settings().Wrong); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (a *Workspace) ReadPlan(path string) (planfile.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	remedy := "Make it anew with\n\n  kubewright plan -out=" + state.ShellWord(path)
+	remedy := "Create it again with\n\n  kubewright plan -out=" + state.ShellWord(path)
 	var refused *state.CodecError
 	switch {
 	case errors.As(err, &refused) && refused.Kind == state.ErrPlain:

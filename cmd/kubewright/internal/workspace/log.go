@@ -66,7 +66,7 @@ func (a *Workspace) openLogFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// newBackend is a.confined of which the log tells what it is asked.
+// newBackend returns a confined backend whose requests are logged.
 func (a *Workspace) newBackend(b *config.Backend) (backend.Backend, error) {
 	place, err := a.confined(b)
 	if err != nil {

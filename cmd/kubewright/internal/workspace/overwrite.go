@@ -29,7 +29,7 @@ func (a *Workspace) CheckOverwrite(flag, name string) error {
 }
 
 // checkFolder refuses a file that has no folder to be in. Folders are not made: a slip of the
-// fingers would put what is secret where nobody looks for it.
+// fingers would put what is secret where it is not looked for.
 func checkFolder(asks, name, path string) error {
 	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.IsDir() {
 		return nil
@@ -53,7 +53,7 @@ func CheckRegular(asks, path string) error {
 	refused, isNone := errors.AsType[*safefile.NotRegular](err)
 	switch {
 	case err == nil:
-		return nil // of what cannot be looked at, writing says why
+		return nil // what cannot be examined fails when it is written
 	case !isNone:
 		return console.Failure(diag.Diagnostics{diag.Errorf("File cannot be written", "%s: %s. Nothing was written.", asks, safefile.Cause(err))})
 	}

@@ -46,6 +46,7 @@ func (a *Workspace) ReadState(ctx context.Context) (*state.State, error) {
 	return loaded.State, nil
 }
 
+// NoState returns the error of a command that needs a state where there is none.
 func NoState(path string) error {
 	return console.Failure(diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
 		"With -chdir or -state another one is read.", path)})

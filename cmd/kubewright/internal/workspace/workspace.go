@@ -55,6 +55,7 @@ func (a *Workspace) Folder() string {
 
 const SimFile = "kubewright.sim.json"
 
+// Paths returns where the state, its lock and its journal are in this folder.
 func (a *Workspace) Paths() statefile.Paths {
 	p := statefile.DirPaths(a.Folder())
 	if a.StatePath != "" {

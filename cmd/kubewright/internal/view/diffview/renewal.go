@@ -33,7 +33,7 @@ func Align(kids []Entry) {
 // gap separates the name of a renewed item from when it ends.
 const gap = "   "
 
-// expiry returns when a renewed item ends: "ends 2027-03-02, in 25 days".
+// expiry returns when a renewed item ends: "expires 2027-03-02, in 25 days".
 func expiry(shown map[string]state.Value) string {
 	day, _, _ := strings.Cut(ui.Clean(shown["not_after"].AsString()), "T")
 	left, err := strconv.Atoi(shown["days_left"].AsString())
@@ -41,9 +41,9 @@ func expiry(shown map[string]state.Value) string {
 	case day == "":
 		return ""
 	case err != nil:
-		return "ends " + day
+		return "expires " + day
 	case left < 0:
-		return "ended " + day + ", " + ui.RelativeDays(left)
+		return "expired " + day + ", " + ui.RelativeDays(left)
 	}
-	return "ends " + day + ", " + ui.RelativeDays(left)
+	return "expires " + day + ", " + ui.RelativeDays(left)
 }

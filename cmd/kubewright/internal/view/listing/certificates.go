@@ -55,7 +55,7 @@ func certificateRow(c pki.HeldCertificate) []string {
 func timeLeft(c pki.HeldCertificate) string {
 	switch {
 	case c.Ended:
-		return "ended"
+		return "expired"
 	case c.DaysLeft < 1:
 		return "< 1 day"
 	}

@@ -24,7 +24,7 @@ func TestCertificatesFit(t *testing.T) {
 		{Address: "10.0.0.1", Name: "kubelet.crt\x1b[2J", Invalid: "no PEM", RenewedBy: planner.ByNobody},
 	}
 	for width, want := range map[int][]string{
-		0:   {"SUBJECT", "CA", "RENEWAL", "system:kube-controller-manager", "ended", "due", "10.0.0.1", "no PEM"},
+		0:   {"SUBJECT", "CA", "RENEWAL", "system:kube-controller-manager", "expired", "due", "10.0.0.1", "no PEM"},
 		200: {"SUBJECT", "CA", "RENEWAL"},
 		100: {"CA", "EXPIRES", "RENEWAL"},
 		70:  {"EXPIRES", "LEFT", "2027-03-02 09:00", "29 days"},

@@ -21,7 +21,7 @@ func ExpiryNotes(plan *planner.Plan) []string {
 		if c.DaysLeft < 0 {
 			verb = "was"
 		}
-		text := "the first to end " + verb + " " + ui.Clean(c.Path) + " on " + ui.Clean(c.Host) + ", " + c.NotAfter.UTC().Format(time.DateOnly) + ", " + ui.RelativeDays(c.DaysLeft) + "." + renewalNote(c)
+		text := "the first to expire " + verb + " " + ui.Clean(c.Path) + " on " + ui.Clean(c.Host) + ", " + c.NotAfter.UTC().Format(time.DateOnly) + ", " + ui.RelativeDays(c.DaysLeft) + "." + renewalNote(c)
 		if several {
 			text = ui.Clean(c.Cluster.String()) + ": " + text
 		}

@@ -22,14 +22,14 @@ func TestExpiryNotes(t *testing.T) {
 			Cluster: state.ClusterTarget(cluster), Host: "cp1", Path: "/x.crt", NotAfter: time.Date(2027, 3, 2, 9, 0, 0, 0, time.UTC), DaysLeft: days, Due: due, RenewedBy: by,
 		}
 	}
-	const first = "the first to end is /x.crt on cp1, 2027-03-02, "
+	const first = "the first to expire is /x.crt on cp1, 2027-03-02, "
 	for want, list := range map[string][]planner.CertificateEnd{
 		first + "in 364 days.": {end("a", 364, false, planner.ByApply)},
-		first + "in 1 day. It is due, and this plan does not renew it.":                         {end("a", 1, true, planner.ByApply)},
-		first + "in 9 days. It is due, and you renew it.":                                       {end("a", 9, true, planner.ByOperator)},
-		first + "in 200 days. It is due, and renewed by -replace.":                              {end("a", 200, true, planner.ByRotation)},
-		"the first to end was /x.crt on cp1, 2027-03-02, 3 days ago. The kubelet ought to have": {end("a", -4, true, planner.ByKubelet)},
-		"cluster.a: " + first + "in 20 days.|cluster.b: " + first + "in 30 days.":               {end("a", 20, false, planner.ByApply), end("b", 30, false, planner.ByApply)},
+		first + "in 1 day. It is due, and this plan does not renew it.":                            {end("a", 1, true, planner.ByApply)},
+		first + "in 9 days. It is due, and you renew it.":                                          {end("a", 9, true, planner.ByOperator)},
+		first + "in 200 days. It is due, and renewed by -replace.":                                 {end("a", 200, true, planner.ByRotation)},
+		"the first to expire was /x.crt on cp1, 2027-03-02, 3 days ago. The kubelet ought to have": {end("a", -4, true, planner.ByKubelet)},
+		"cluster.a: " + first + "in 20 days.|cluster.b: " + first + "in 30 days.":                  {end("a", 20, false, planner.ByApply), end("b", 30, false, planner.ByApply)},
 		"": {end("a", 20, false, planner.ByKubelet)},
 	} {
 		plan := &planner.Plan{Certificates: list}

@@ -50,7 +50,7 @@ func printGaps(p *ui.Page, not ImportGaps) {
 		}
 		p.Line()
 		p.Prose("The key of the CA " + strings.Join(names, ", ") + " is not in the cluster, so that nothing can be signed. What the hosts have holds until you put something new " +
-			"into the folder " + not.Supplied + ": before it ends, and for nodes that join. If you have the key, give it in the CA's block instead.")
+			"into the folder " + not.Supplied + ": before it expires, and for nodes that join. If you have the key, give it in the CA's block instead.")
 	}
 	if len(not.Taints) > 0 {
 		p.Line()

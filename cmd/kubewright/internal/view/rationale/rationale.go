@@ -174,7 +174,7 @@ var reasonTexts = map[string]string{
 	planner.ReasonDrift:        "the configuration asks for what the last apply left there, and something else is there now",
 	planner.ReasonUnconfigured: "an earlier apply made it, and the configuration does not ask for it any more",
 	planner.ReasonIncomplete:   "what an earlier apply began is carried to its end",
-	planner.ReasonDue:          "it ends soon, and is renewed as certificates.renew_before says",
+	planner.ReasonDue:          "it expires soon, and is renewed as certificates.renew_before says",
 	planner.ReasonRequested:    "a flag of this command asks for it",
 }
 

@@ -88,7 +88,7 @@ func TestRareSentencesRationale(t *testing.T) {
 		return func(w io.Writer) error { return rationale.Explain(w, plan, at, o) }
 	}
 	viewtest.CheckSentences(t, map[string]viewtest.Sentences{
-		"why a certificate is renewed":        viewtest.Shows(explain(viewtest.Because(planner.ReasonDue), viewtest.ID(viewtest.Cp1, "certs")), "renewal due: it ends soon, and is renewed as certificates.renew_before says", ", 2 of 2, in the longest chain\n", "  takes about 12s, going by the last time\n"),
+		"why a certificate is renewed":        viewtest.Shows(explain(viewtest.Because(planner.ReasonDue), viewtest.ID(viewtest.Cp1, "certs")), "renewal due: it expires soon, and is renewed as certificates.renew_before says", ", 2 of 2, in the longest chain\n", "  takes about 12s, going by the last time\n"),
 		"why something is done that is asked": viewtest.Shows(explain(viewtest.Because(planner.ReasonRequested), viewtest.ID(viewtest.Cp1, "certs")), "as requested: a flag of this command asks for it"),
 	})
 	if err := rationale.Explain(io.Discard, viewtest.UpdatePlan(), viewtest.ID(viewtest.Cp1, "certs"), o); err == nil || !strings.Contains(err.Error(), ". Of what the plan changes there are:\n") {
