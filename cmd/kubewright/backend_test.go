@@ -191,7 +191,7 @@ func TestKilledRemotely(t *testing.T) {
 	ada, grace := f, f.other(t)
 	id = m.server.Holder()
 	m.want(grace, "grace@desk", 1, "Error: Another run holds the lock", "force-unlock", "-force", "42")
-	m.want(grace, "grace@desk", 1, "Nobody can be asked", "force-unlock", id)
+	m.want(grace, "grace@desk", 1, "There is no terminal to ask on", "force-unlock", id)
 	m.want(grace, "grace@desk", 0, "Ended the lock of run "+id, "force-unlock", "-force", id)
 	m.want(grace, "grace@desk", 0, "is not locked", "lock", "status")
 	m.world.Advance(leaseOver)

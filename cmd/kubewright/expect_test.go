@@ -247,7 +247,7 @@ func TestNotSeenAgain(t *testing.T) {
 	code, out := cli.Main(env), printed()
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
-		"Warning: Final verification failed", "Every step was done and the state was written", "Host could not be observed", "10.0.0.21",
+		"Warning: Final verification failed", "All steps are done and the state is saved", "Host could not be observed", "10.0.0.21",
 		"run kubewright plan to see whether anything is left to do", "Apply complete!",
 	} {
 		if code != 0 || !strings.Contains(words, want) {

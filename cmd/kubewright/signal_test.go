@@ -341,7 +341,7 @@ func TestInterruptedLook(t *testing.T) {
 		says string
 	}{
 		"of a stopped run":  {[]os.Signal{os.Interrupt}, 130, "it looks at the hosts first and plans what is left"},
-		"of a complete run": {nil, 0, "Final verification was interrupted Every step was done and the state was written, but nobody has seen what has become of it"},
+		"of a complete run": {nil, 0, "Final verification was interrupted All steps are done and the state is saved, but the hosts were not re-checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
