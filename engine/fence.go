@@ -32,7 +32,7 @@ func (p *Run) newFences(perf *providers.Performer) *fences {
 		return f
 	}
 	for i := range p.Result.Plan.Steps {
-		label := p.ClusterLabel(&p.Result.Plan.Steps[i])
+		label := p.Hosts.ClusterOf(p.Result.Plan.Steps[i].Target)
 		if f.all[label] != nil || p.Config.Cluster(label) == nil {
 			continue
 		}
@@ -71,7 +71,7 @@ func (f *fences) alarmed(label string) bool {
 
 // before makes sure that the step's cluster is still claimed.
 func (f *fences) before(ctx context.Context, step *planner.Step) error {
-	label := f.ClusterLabel(step)
+	label := f.Hosts.ClusterOf(step.Target)
 	fence := f.all[label]
 	if fence == nil || f.alarmed(label) || f.Observed.ClusterReports[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
 		return nil
@@ -116,12 +116,4 @@ func (f *fences) Release(ctx context.Context) {
 		fence.Bury(ctx, f.Observed.Primary(label))
 		fence.Release(ctx)
 	}
-}
-
-// ClusterLabel returns the cluster that a step is about.
-func (p *Run) ClusterLabel(step *planner.Step) string {
-	if m := p.Hosts.Member(step.Target); m != nil {
-		return m.Cluster
-	}
-	return step.Target.Name
 }

@@ -143,7 +143,7 @@ func (p *Run) seatOf(m *hosts.Member) providers.Seat {
 			}
 		}
 	}
-	return (&hosts.Observer{Hosts: p.Hosts, View: p.Observed}).Seat(m, r)
+	return m.Seat(p.Config, r)
 }
 
 // RunStep implements executor.Runner.
@@ -217,7 +217,7 @@ func lookup(outputs executor.Outputs) func(state.Pending) (providers.Output, boo
 
 // gates evaluates a step's conditions on a fresh observation, right before the act.
 func (r *Runner) gates(ctx context.Context, step *planner.Step) error {
-	c := r.Config.Cluster(r.ClusterLabel(step))
+	c := r.Config.Cluster(r.Hosts.ClusterOf(step.Target))
 	if c == nil {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 
 // deprecated asks every API server of the member's cluster which deprecated APIs
 // it was asked for, where the cluster is to get another minor version.
-func (o *Observer) deprecated(ctx context.Context, m *Member, cas []string, report *state.ClusterReport) {
-	if !upgrade.AsksForDeprecated(o.View.Config, m.Cluster, report.Version) {
+func (o *observer) deprecated(ctx context.Context, m *Member, cas []string, report *state.ClusterReport) {
+	if !upgrade.AsksForDeprecated(o.fleet.Config, m.Cluster, report.Version) {
 		return
 	}
 	var mu sync.Mutex
@@ -41,14 +41,14 @@ func (o *Observer) deprecated(ctx context.Context, m *Member, cas []string, repo
 	slices.Sort(report.DeprecatedUnread)
 }
 
-func (o *Observer) askDeprecated(ctx context.Context, m *Member, r *state.Report) ([]state.DeprecatedAPI, error) {
+func (o *observer) askDeprecated(ctx context.Context, m *Member, r *state.Report) ([]state.DeprecatedAPI, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	h, err := o.remembering(ctx, m, r)
 	if err != nil {
 		return nil, err
 	}
-	api, err := o.World.Access().API(ctx, h, o.Seat(m, r).API)
+	api, err := o.World.Access().API(ctx, h, m.Seat(o.fleet.Config, r).API)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 
 // ownEtcd asks the etcd on a control plane's own host of which cluster it is. One that
 // does not answer says nothing.
-func (o *Observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
-	if c := o.View.Config.Cluster(m.Cluster); c != nil && c.Etcd.External != nil {
+func (o *observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
+	if c := o.fleet.Config.Cluster(m.Cluster); c != nil && c.Etcd.External != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
@@ -22,7 +22,7 @@ func (o *Observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
 		return
 	}
 	var id state.EtcdIdentity
-	err = o.withEtcd(ctx, h, o.Seat(m, r), func(e providers.Etcd) (err error) {
+	err = o.withEtcd(ctx, h, m.Seat(o.fleet.Config, r), func(e providers.Etcd) (err error) {
 		id, err = e.Identity(ctx)
 		return err
 	})
@@ -31,32 +31,32 @@ func (o *Observer) ownEtcd(ctx context.Context, m *Member, r *state.Report) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.View.Etcds[m.Target] = id
+	o.fleet.Etcds[m.Target] = id
 }
 
 // correct asks API and etcd again where a control plane is on an etcd of its own, which
 // may be the one that spoke for the cluster: through those that are not. Who that is
 // shows only when all hosts have answered.
-func (o *Observer) correct(ctx context.Context) {
+func (o *observer) correct(ctx context.Context) {
 	for label := range o.asked {
-		strays := o.View.ForeignEtcds(label)
+		strays := o.fleet.ForeignEtcds(label)
 		if len(strays) == 0 {
 			continue
 		}
-		delete(o.View.ClusterReports, label)
+		delete(o.fleet.ClusterReports, label)
 		for _, m := range o.Members {
-			r := o.View.Reports[m.Target]
-			if _, answers := o.View.Etcds[m.Target]; m.Cluster != label || !answers || slices.Contains(strays, m.Target) || r == nil {
+			r := o.fleet.Reports[m.Target]
+			if _, answers := o.fleet.Etcds[m.Target]; m.Cluster != label || !answers || slices.Contains(strays, m.Target) || r == nil {
 				continue
 			}
 			report, err := o.askThrough(ctx, m, r)
 			if err != nil {
-				o.View.ClusterErrors[label] = err.Error()
+				o.fleet.ClusterErrors[label] = err.Error()
 				continue
 			}
 			o.deprecated(ctx, m, o.identity(m, r), report)
-			o.View.ClusterReports[label] = report
-			delete(o.View.ClusterErrors, label)
+			o.fleet.ClusterReports[label] = report
+			delete(o.fleet.ClusterErrors, label)
 			break
 		}
 	}

@@ -16,28 +16,28 @@ import (
 
 // externalEtcds looks at the external etcds on which clusters are to be founded.
 // The files by which they are reached came with the look at the host.
-func (o *Observer) externalEtcds(ctx context.Context) {
-	for _, q := range etcd.ExternalEtcdQueries(o.View.Config, o.View.Recorded, o.View.Reports) {
-		if o.View.ExternalEtcds == nil {
-			o.View.ExternalEtcds = map[string]*topology.ExternalEtcd{}
+func (o *observer) externalEtcds(ctx context.Context) {
+	for _, q := range etcd.ExternalEtcdQueries(o.fleet.Config, o.fleet.Recorded, o.fleet.Reports) {
+		if o.fleet.ExternalEtcds == nil {
+			o.fleet.ExternalEtcds = map[string]*topology.ExternalEtcd{}
 		}
-		o.View.ExternalEtcds[q.Cluster.Label] = o.externalEtcd(ctx, q)
+		o.fleet.ExternalEtcds[q.Cluster.Label] = o.externalEtcd(ctx, q)
 	}
 }
 
 // externalEtcd observes one. What keeps it from being observed, whatever it is, is
 // told: nothing may be founded on an etcd of which nothing is known.
-func (o *Observer) externalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) *topology.ExternalEtcd {
+func (o *observer) externalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) *topology.ExternalEtcd {
 	report, err := o.askExternalEtcd(ctx, q)
 	return &topology.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}
 }
 
-func (o *Observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) (state.ExternalEtcdReport, error) {
+func (o *observer) askExternalEtcd(ctx context.Context, q etcd.ExternalEtcdQuery) (state.ExternalEtcdReport, error) {
 	host, err := o.Host(ctx, q.Via)
 	if err != nil {
 		return state.ExternalEtcdReport{}, err
 	}
-	host = o.World.Remember(host, o.Member(q.Via).query.Secrets, o.View.Reports[q.Via])
+	host = o.World.Remember(host, o.Member(q.Via).query.Secrets, o.fleet.Reports[q.Via])
 	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
 	if err != nil {
 		return state.ExternalEtcdReport{}, fmt.Errorf("cannot ask the external etcd: %w", err)

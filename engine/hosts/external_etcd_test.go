@@ -28,7 +28,7 @@ func TestExternalEtcdThatCannotBeAsked(t *testing.T) {
 			recorded = &state.State{Lineage: "l1", Clusters: map[string]*state.RecordedCluster{"prod": {CA: "abc"}}}
 		}
 		v := &topology.Fleet{Config: cfg, Recorded: recorded, Reports: map[state.Target]*state.Report{cp: report}}
-		o := Observer{View: v, Hosts: &Hosts{Members: []*Member{{
+		o := observer{fleet: v, Hosts: &Hosts{Members: []*Member{{
 			Target: cp, open: func(context.Context) (providers.Host, error) { return nil, lost },
 		}}}}
 		o.externalEtcds(t.Context())

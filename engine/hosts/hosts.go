@@ -149,6 +149,14 @@ func (f *Hosts) Keep(keep func(*Member) bool) {
 	f.Members = slices.DeleteFunc(f.Members, func(m *Member) bool { return !keep(m) })
 }
 
+// ClusterOf returns the label of the cluster that a target is, or is of.
+func (f *Hosts) ClusterOf(t state.Target) string {
+	if m := f.Member(t); m != nil {
+		return m.Cluster
+	}
+	return t.Name
+}
+
 // Member returns the host of a node; nil when the run has no such node.
 func (f *Hosts) Member(t state.Target) *Member {
 	for _, m := range f.Members {

@@ -211,7 +211,7 @@ func TestHopsArePinned(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		return (&Observer{Hosts: f}).observe(t.Context(), unprivileged(t, f.Member(node)))
+		return (&observer{Hosts: f}).observe(t.Context(), unprivileged(t, f.Member(node)))
 	}
 	seen, err := look(nil)
 	if err != nil {

@@ -28,7 +28,7 @@ func (f *Hosts) Observe(ctx context.Context, cfg *config.Config, recorded *state
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		ClusterReports: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
 	}
-	o := Observer{Hosts: f, View: v, asked: map[string]bool{}}
+	o := observer{Hosts: f, fleet: v, asked: map[string]bool{}}
 	for _, m := range f.Members {
 		if m.hasLeft(recorded) {
 			continue
@@ -45,26 +45,26 @@ func (f *Hosts) Observe(ctx context.Context, cfg *config.Config, recorded *state
 	return v
 }
 
-// Observer collects the answers of one round.
-type Observer struct {
+// observer collects the answers of one round.
+type observer struct {
 	*Hosts
 	wait  sync.WaitGroup
 	mu    sync.Mutex
-	View  *topology.Fleet
+	fleet *topology.Fleet
 	asked map[string]bool
 }
 
-func (o *Observer) host(ctx context.Context, m *Member) {
+func (o *observer) host(ctx context.Context, m *Member) {
 	r, err := o.observe(ctx, m)
 	o.mu.Lock()
 	if err != nil {
 		u := state.Unobserved{Target: m.Target, Reason: err.Error(), Remedy: m.remedy(err)}
 		u.Answered, u.Estranged = answered(err)
-		o.View.Unobserved[m.Target] = u
+		o.fleet.Unobserved[m.Target] = u
 		o.mu.Unlock()
 		return
 	}
-	o.View.Reports[m.Target] = r
+	o.fleet.Reports[m.Target] = r
 	_, admin := r.Secrets["/etc/kubernetes/admin.conf"]
 	ask := m.Plane && admin && !o.asked[m.Cluster]
 	if ask {
@@ -99,7 +99,7 @@ func answered(err error) (answers, estranged bool) {
 }
 
 // observe observes one host; the clock's offset is measured around the round trip.
-func (o *Observer) observe(ctx context.Context, m *Member) (*state.Report, error) {
+func (o *observer) observe(ctx context.Context, m *Member) (*state.Report, error) {
 	h, err := m.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (m *Member) observe(ctx context.Context, h providers.Host) (*state.Report, 
 // cluster asks API and etcd through one control plane, and where one of them
 // does not answer there, through the next that is of the same cluster. One that is
 // not of the recorded cluster speaks for it only where none is.
-func (o *Observer) cluster(ctx context.Context, m *Member, r *state.Report) {
+func (o *observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 	cas := o.identity(m, r)
 	var report *state.ClusterReport
 	err := fmt.Errorf("none of the control planes that were reached holds the CA that the state has recorded of cluster %q", m.Cluster)
@@ -173,18 +173,18 @@ func (o *Observer) cluster(ctx context.Context, m *Member, r *state.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
-		o.View.ClusterErrors[m.Cluster] = err.Error()
+		o.fleet.ClusterErrors[m.Cluster] = err.Error()
 		return
 	}
-	o.View.ClusterReports[m.Cluster] = report
+	o.fleet.ClusterReports[m.Cluster] = report
 }
 
 // identity returns the CAs by which the member's cluster is known: the recorded one, and
 // of a cluster that nothing is recorded of the member's. What the member holds is the
 // cluster's too when it goes by the recorded one: the one is being replaced by the
 // other, and the state is told of that only at the end.
-func (o *Observer) identity(m *Member, r *state.Report) []string {
-	rec := o.View.Recorded
+func (o *observer) identity(m *Member, r *state.Report) []string {
+	rec := o.fleet.Recorded
 	if rec == nil || rec.Clusters[m.Cluster] == nil || rec.Clusters[m.Cluster].CA == "" {
 		return o.cas(m, r)
 	}
@@ -199,32 +199,32 @@ func (o *Observer) identity(m *Member, r *state.Report) []string {
 // them, or shows that the CA which it holds has taken the place of one: of a CA that
 // was replaced no host holds the old one any more, and hosts of other clusters do not
 // show that.
-func (o *Observer) isOf(known []string, m *Member, r *state.Report) bool {
+func (o *observer) isOf(known []string, m *Member, r *state.Report) bool {
 	return overlap(known, o.alone(m, r).ClusterIdentities(m.Target))
 }
 
 // cas returns the identities of the cluster whose CA a host holds.
-func (o *Observer) cas(m *Member, r *state.Report) []string {
+func (o *observer) cas(m *Member, r *state.Report) []string {
 	return o.alone(m, r).CAs(m.Target)
 }
 
 // alone returns a view of one host alone.
-func (o *Observer) alone(m *Member, r *state.Report) *topology.Fleet {
-	return &topology.Fleet{Config: o.View.Config, Reports: map[state.Target]*state.Report{m.Target: r}}
+func (o *observer) alone(m *Member, r *state.Report) *topology.Fleet {
+	return &topology.Fleet{Config: o.fleet.Config, Reports: map[state.Target]*state.Report{m.Target: r}}
 }
 
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-func (o *Observer) askThrough(ctx context.Context, m *Member, r *state.Report) (*state.ClusterReport, error) {
+func (o *observer) askThrough(ctx context.Context, m *Member, r *state.Report) (*state.ClusterReport, error) {
 	h, err := o.remembering(ctx, m, r)
 	if err != nil {
 		return nil, err
 	}
-	primary := o.Seat(m, r)
-	q := observe.ClusterQuery(o.View.Config, o.View.Recorded, m.Cluster, o.Replace...)
-	q.TokenSecrets = rotation.AsksForTokens(o.View.Config, m.Cluster, o.Rotate, r)
+	primary := m.Seat(o.fleet.Config, r)
+	q := observe.ClusterQuery(o.fleet.Config, o.fleet.Recorded, m.Cluster, o.Replace...)
+	q.TokenSecrets = rotation.AsksForTokens(o.fleet.Config, m.Cluster, o.Rotate, r)
 	var report *state.ClusterReport
 	var apiErr error
 	var members []state.EtcdMember
@@ -247,7 +247,7 @@ func (o *Observer) askThrough(ctx context.Context, m *Member, r *state.Report) (
 }
 
 // remembering returns the member's host, which answers for the secrets that it has shown.
-func (o *Observer) remembering(ctx context.Context, m *Member, r *state.Report) (providers.Host, error) {
+func (o *observer) remembering(ctx context.Context, m *Member, r *state.Report) (providers.Host, error) {
 	h, err := m.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func (o *Observer) remembering(ctx context.Context, m *Member, r *state.Report) 
 	return o.World.Remember(h, m.query.Secrets, r), nil
 }
 
-func (o *Observer) askAPI(ctx context.Context, h providers.Host, address string, q state.ClusterQuery) (*state.ClusterReport, error) {
+func (o *observer) askAPI(ctx context.Context, h providers.Host, address string, q state.ClusterQuery) (*state.ClusterReport, error) {
 	api, err := o.World.Access().API(ctx, h, address)
 	if err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (o *Observer) askAPI(ctx context.Context, h providers.Host, address string,
 	return report, nil
 }
 
-func (o *Observer) askEtcd(ctx context.Context, h providers.Host, primary providers.Seat) (members []state.EtcdMember, id string, err error) {
+func (o *observer) askEtcd(ctx context.Context, h providers.Host, primary providers.Seat) (members []state.EtcdMember, id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	err = o.withEtcd(ctx, h, primary, func(e providers.Etcd) error {
@@ -283,7 +283,7 @@ func (o *Observer) askEtcd(ctx context.Context, h providers.Host, primary provid
 }
 
 // withEtcd does something with the etcd on a control plane's own host.
-func (o *Observer) withEtcd(ctx context.Context, h providers.Host, primary providers.Seat, do func(providers.Etcd) error) error {
+func (o *observer) withEtcd(ctx context.Context, h providers.Host, primary providers.Seat, do func(providers.Etcd) error) error {
 	etcd, err := o.World.Access().Etcd(ctx, h, []string{primary.EtcdURL()}, primary.Folder)
 	if err != nil {
 		return err
@@ -293,16 +293,16 @@ func (o *Observer) withEtcd(ctx context.Context, h providers.Host, primary provi
 }
 
 // proveServing asks the API servers themselves that the API does not show as ready.
-func (o *Observer) proveServing(ctx context.Context) {
-	for label, report := range o.View.ClusterReports {
-		for t, name := range pipeline.Unproved(o.View, label) {
-			m, r := o.Member(t), o.View.Reports[t]
+func (o *observer) proveServing(ctx context.Context) {
+	for label, report := range o.fleet.ClusterReports {
+		for t, name := range pipeline.Unproved(o.fleet, label) {
+			m, r := o.Member(t), o.fleet.Reports[t]
 			if m == nil || r == nil {
 				continue
 			}
 			o.wait.Go(func() {
 				h, err := m.Connect(ctx)
-				if err != nil || Serves(ctx, h, o.Seat(m, r)) != nil {
+				if err != nil || Serves(ctx, h, m.Seat(o.fleet.Config, r)) != nil {
 					return
 				}
 				o.mu.Lock()
@@ -316,9 +316,10 @@ func (o *Observer) proveServing(ctx context.Context) {
 	o.wait.Wait()
 }
 
-// Seat returns how the member's own API server and etcd are reached.
-func (o *Observer) Seat(m *Member, r *state.Report) providers.Seat {
-	c := o.View.Config.Cluster(m.Cluster)
+// Seat returns how the member's own API server and etcd are reached, on the port that the
+// report shows; nil stands for the configured one.
+func (m *Member) Seat(cfg *config.Config, r *state.Report) providers.Seat {
+	c := cfg.Cluster(m.Cluster)
 	primary := providers.Seat{API: config.JoinHostPort(m.address, immutable.APIPort(c, r))}
 	if c != nil {
 		primary.Folder = c.Certificates.Dir

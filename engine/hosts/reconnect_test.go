@@ -29,7 +29,7 @@ func TestCutConnection(t *testing.T) {
 	defer f.Close()
 	m := unprivileged(t, f.Members[0])
 	look := func() *state.Report {
-		r, err := (&Observer{Hosts: f}).observe(t.Context(), m)
+		r, err := (&observer{Hosts: f}).observe(t.Context(), m)
 		if err != nil {
 			t.Error(err)
 			return &state.Report{}

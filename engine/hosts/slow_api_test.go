@@ -70,7 +70,7 @@ func TestSlowAPI(t *testing.T) {
 		}
 		host := seenHost{report: askedPlane{held: []string{"ca"}}.report()}
 		m := &Member{Target: n, Cluster: "prod", Plane: true, address: "cp1", host: host}
-		o := &Observer{Hosts: &Hosts{World: slowPlane{}, Members: []*Member{m}}, View: &topology.Fleet{Config: cfg}}
+		o := &observer{Hosts: &Hosts{World: slowPlane{}, Members: []*Member{m}}, fleet: &topology.Fleet{Config: cfg}}
 		began := time.Now()
 		report, err := o.askThrough(t.Context(), m, host.report)
 		if err != nil || report.Version != "v1.36.3" || report.EtcdUnobserved == "" {

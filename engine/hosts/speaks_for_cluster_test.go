@@ -92,7 +92,7 @@ func asked(recorded string, first int, planes []askedPlane) []string {
 	if recorded != "" {
 		v.Recorded = &state.State{Clusters: map[string]*state.RecordedCluster{"prod": {CA: recorded}}}
 	}
-	o := &Observer{Hosts: f, View: v}
+	o := &observer{Hosts: f, fleet: v}
 	o.cluster(context.Background(), f.Members[first], planes[first].report())
 	for i := range w.asked {
 		w.asked[i] = w.asked[i][:len("cp1")]

@@ -25,10 +25,6 @@ const EditHelp = edit.Help
 // DefaultProfile returns a prepared Debian machine.
 func DefaultProfile() Profile { return machine.DefaultProfile() }
 
-// BareProfile returns a Debian machine as its installer leaves it: neither runtime
-// nor kubelet, images or networks of pods.
-func BareProfile() Profile { return machine.BareProfile() }
-
 var (
 	_ providers.Access       = Access{}
 	_ providers.API          = (*api)(nil)

@@ -30,7 +30,7 @@ type Generation struct {
 // Generate writes the clusters that import blocks refer to, and that have no block,
 // into a new file of the configuration. From then on it is the user's as any other.
 func Generate(ctx context.Context, s *session.Session, name string) (g Generation, err error) {
-	if err := fresh(s, name); err != nil {
+	if err := checkNewFile(s, name); err != nil {
 		return g, err
 	}
 	there, diags := s.LoadFolder(ctx, true)
@@ -85,8 +85,8 @@ func readImport(ctx context.Context, s *session.Session, i config.Import) (*conf
 	return c, d.unsaid, err
 }
 
-// fresh refuses a file that is there, or that would not be read.
-func fresh(s *session.Session, name string) error {
+// checkNewFile refuses a file that is there, or that would not be read.
+func checkNewFile(s *session.Session, name string) error {
 	if filepath.Ext(name) != ".hcl" || filepath.Base(name) != name {
 		return console.Misuse("kubewright plan", fmt.Errorf("-%s=%s: give the name of a new file *.hcl in the configuration folder, which the next plan reads", session.GenerateFlag, name))
 	}

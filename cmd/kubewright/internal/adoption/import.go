@@ -15,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/planview"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -107,7 +108,7 @@ func ImportCluster(ctx context.Context, a *workspace.Workspace, id string, o Opt
 	s := &session.Session{Workspace: a, Opts: o.Options, Store: statefile.NewStore(a.Paths(), nil)}
 	defer s.Close()
 	file := filepath.Join(a.Folder(), filepath.Base(o.Out))
-	if err := vacant(ctx, s, file, o.Out); err != nil {
+	if err := checkVacant(ctx, s, file, o.Out); err != nil {
 		return err
 	}
 	if err := s.Hold(ctx, "import"); err != nil {
@@ -119,24 +120,24 @@ func ImportCluster(ctx context.Context, a *workspace.Workspace, id string, o Opt
 		return err
 	}
 	text := slices.Concat([]byte("# Written by kubewright import, of a cluster that was there. It is yours to change.\n\n"), hclconfig.Write(found))
-	if err := take(s, filepath.Base(file), text); err != nil {
+	if err := loadWritten(s, filepath.Base(file), text); err != nil {
 		return err
 	}
-	st, err := adopted(ctx, s)
+	st, err := adoptState(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := keep(ctx, s, file, text, st); err != nil {
+	if err := writeBoth(ctx, s, file, text, st); err != nil {
 		return err
 	}
-	if err := imported(s, id, filepath.Base(file), st); err != nil {
+	if err := printImported(s, id, filepath.Base(file), st); err != nil {
 		return err
 	}
 	return planview.Imported(a.Stdout, d.unsaid, s.Options())
 }
 
-// vacant refuses a folder in which there is a configuration or a state already.
-func vacant(ctx context.Context, s *session.Session, file, out string) error {
+// checkVacant refuses a folder in which there is a configuration or a state already.
+func checkVacant(ctx context.Context, s *session.Session, file, out string) error {
 	const summary = "Folder is taken"
 	if filepath.Ext(file) != ".hcl" || filepath.Base(out) != out {
 		return console.Misuse("kubewright import", fmt.Errorf("-out=%s: the configuration is a file *.hcl in the configuration folder", out))
@@ -159,8 +160,8 @@ func vacant(ctx context.Context, s *session.Session, file, out string) error {
 	return nil
 }
 
-// take loads the configuration that was written, as every later command will.
-func take(s *session.Session, name string, text []byte) error {
+// loadWritten loads the configuration that was written, as every later command will.
+func loadWritten(s *session.Session, name string, text []byte) error {
 	dir, err := os.MkdirTemp("", "kubewright-import-")
 	if err != nil {
 		return err
@@ -193,8 +194,8 @@ func undescribed(diags diag.Diagnostics, sources func(string) []byte) diag.Diagn
 	return diags
 }
 
-// refused is failed for a configuration that is not written when there are errors.
-func refused(s *session.Session, diags diag.Diagnostics) error {
+// reportUnwritten is failed for a configuration that is not written when there are errors.
+func reportUnwritten(s *session.Session, diags diag.Diagnostics) error {
 	if diags.HasErrors() {
 		diags = unwritten(diags, s.Sources)
 	}
@@ -234,8 +235,8 @@ func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnos
 	return out
 }
 
-// adopted returns the state of the cluster, and leaves the next plan in the session.
-func adopted(ctx context.Context, s *session.Session) (*state.State, error) {
+// adoptState returns the state of the cluster, and leaves the next plan in the session.
+func adoptState(ctx context.Context, s *session.Session) (*state.State, error) {
 	var err error
 	if s.Hosts, err = hosts.Open(s.Config, nil, session.HostOptions(s.Workspace, session.Passphrase(ctx, s.Workspace, s.Opts))); err != nil {
 		return nil, err
@@ -246,7 +247,7 @@ func adopted(ctx context.Context, s *session.Session) (*state.State, error) {
 	}
 	v.ObservedAt = s.Hosts.World.Clock().Now()
 	learned, diags := record.Adopt(v, []string{s.Config.Clusters[0].Label})
-	if err := refused(s, diags); err != nil {
+	if err := reportUnwritten(s, diags); err != nil {
 		return nil, err
 	}
 	if v.Recorded, err = statefile.Fold(s.EnsureState(), []state.Entry{{Kind: state.EntryDone, Learned: learned}}); err != nil {
@@ -254,15 +255,15 @@ func adopted(ctx context.Context, s *session.Session) (*state.State, error) {
 	}
 	v.Key, s.Recorded = s.Key(), v.Recorded
 	result, diags := pipeline.Plan(v, s.Header(), planner.Options{})
-	if err := refused(s, diags); err != nil {
+	if err := reportUnwritten(s, diags); err != nil {
 		return nil, err
 	}
 	s.Observed, s.Result = v, result
 	return statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: record.Record(v, result)}})
 }
 
-// keep writes the configuration, and then the state that belongs to it.
-func keep(ctx context.Context, s *session.Session, file string, text []byte, st *state.State) error {
+// writeBoth writes the configuration, and then the state that belongs to it.
+func writeBoth(ctx context.Context, s *session.Session, file string, text []byte, st *state.State) error {
 	f, err := safefile.Create(file, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s has appeared meanwhile, and is not written over", filepath.Base(file))
@@ -280,8 +281,8 @@ func keep(ctx context.Context, s *session.Session, file string, text []byte, st 
 	return err
 }
 
-// imported says what was read and written, and what the next plan is.
-func imported(s *session.Session, id, file string, st *state.State) error {
+// printImported says what was read and written, and what the next plan is.
+func printImported(s *session.Session, id, file string, st *state.State) error {
 	c := s.Config.Clusters[0]
 	planes, workers := len(s.Config.NodesOf(c.Label, config.ControlPlane)), len(s.Config.NodesOf(c.Label, config.Worker))
 	if !s.Result.Plan.Empty() {
@@ -290,7 +291,7 @@ func imported(s *session.Session, id, file string, st *state.State) error {
 		}
 	}
 	err := s.Printf("Imported cluster %q through %s:\nKubernetes %s, %s and %s.\n\nWritten %s, and the state with %d items. Nothing was changed on any host.\n\n",
-		c.Label, id, c.KubernetesVersion, console.Count(planes, "control plane"), console.Count(workers, "worker"), file, len(st.Items))
+		c.Label, id, c.KubernetesVersion, ui.Plural(planes, "control plane"), ui.Plural(workers, "worker"), file, len(st.Items))
 	if err != nil {
 		return err
 	}

@@ -426,7 +426,7 @@ func (s *Apply) reobserve(ctx context.Context, st *state.State, outcome *executo
 // did not answer, that the plan which was carried out had left alone and says so.
 func (s *Apply) wasLeftAlone(done *planner.Plan) bool {
 	return !slices.ContainsFunc(s.Result.Plan.Steps, func(step planner.Step) bool {
-		cluster := state.ClusterTarget(PlanRun(s.Session).ClusterLabel(&step))
+		cluster := state.ClusterTarget(s.Hosts.ClusterOf(step.Target))
 		return !slices.ContainsFunc(done.Withheld, func(u state.Unobserved) bool { return u.Target == step.Target || u.Target == cluster })
 	})
 }

@@ -68,8 +68,8 @@ func changing(a *workspace.Workspace, o *session.Options, cmd cobra.Command) *co
 		return runApply(cmd.Context(), a, opts, by)
 	}
 	planning(a, o, &cmd)
-	flags(&by, &cmd)
-	flag(&o.OnError, &cmd)
+	approvalFlags(&by, &cmd)
+	onErrorFlag(&o.OnError, &cmd)
 	return &cmd
 }
 

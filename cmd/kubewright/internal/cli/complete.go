@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
@@ -8,6 +10,8 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/pipeline"
 	"github.com/kubewright/kubewright/planner/topology"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
 )
 
@@ -29,7 +33,7 @@ func completeParts(a *workspace.Workspace, cmd *cobra.Command) {
 // completions returns those of -target, as far as configuration and the state in this folder
 // can be read without asking anybody.
 func completions(a *workspace.Workspace) []string {
-	a.Ask = nil // nobody is asked while typing
+	a.Ask = nil // typing asks no questions
 	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.Folder(), Env: a.Environ, ToolVersion: console.Version})
 	if cfg == nil {
 		cfg = &config.Config{}
@@ -41,16 +45,36 @@ func completions(a *workspace.Workspace) []string {
 	return session.Selectable(session.KnownTargets(cfg, recorded))
 }
 
-// recordedTargets returns the completions of an address in the state.
-func recordedTargets(a *workspace.Workspace, _ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	a.Ask = nil // nobody is asked while typing
-	recorded, err := completedState(a)
-	if err != nil || recorded == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// recordedTargets returns what completes an address in the state.
+func recordedTargets(a *workspace.Workspace) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		a.Ask = nil // typing asks no questions
+		recorded, err := completedState(a)
+		if err != nil || recorded == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []string
+		for _, t := range session.KnownTargets(&config.Config{}, recorded) {
+			out = append(out, t.String())
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
 	}
-	var out []string
-	for _, t := range session.KnownTargets(&config.Config{}, recorded) {
-		out = append(out, t.String())
+}
+
+// completedState returns the state for completions: that of this folder. Where a backend keeps
+// it there is none: the Tab key makes no connection, and a configuration may come from an
+// untrusted branch.
+func completedState(a *workspace.Workspace) (*state.State, error) {
+	settings := a.Settings()
+	if a.StatePath == "" && (settings.Backend != nil || settings.Misplaced.HasErrors()) {
+		return nil, nil
 	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	if !settings.Whole && a.StatePath == "" { // the configuration cannot tell
+		last, err := a.LastPlace()
+		if err != nil || last != nil && last.Type != workspace.LocalType {
+			return nil, err
+		}
+	}
+	loaded, err := statefile.NewStore(a.Paths(), nil).Load(context.Background())
+	return loaded.State, err
 }

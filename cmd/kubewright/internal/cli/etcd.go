@@ -147,7 +147,7 @@ func etcdDefragmentCommand(a *workspace.Workspace) *cobra.Command {
 	careFlags(&o, cmd)
 	lockFlag(&o, cmd.Flags())
 	o.OverrideFlag(cmd.Flags())
-	flags(&by, cmd)
+	approvalFlags(&by, cmd)
 	cmd.Flags().StringArrayVar(&o.SkipPhases, "skip-phase", nil, "leave out this `phase`: etcd-snapshot")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/console"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/session"
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/ui"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
@@ -102,7 +103,7 @@ func lookInto(ctx context.Context, a *workspace.Workspace, to *statefile.Store) 
 }
 
 func described(st *state.State) string {
-	return fmt.Sprintf("Lineage %s, serial %d: %s, %s.", st.Lineage, st.Serial, console.Count(len(st.Clusters), "cluster"), console.Count(len(st.Nodes), "node"))
+	return fmt.Sprintf("Lineage %s, serial %d: %s, %s.", st.Lineage, st.Serial, ui.Plural(len(st.Clusters), "cluster"), ui.Plural(len(st.Nodes), "node"))
 }
 
 // migrate copies the state from the last place to the configuration's.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/adoption"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/apply"
@@ -12,11 +13,11 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/export"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view/rationale"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/workspace"
-	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/ownership"
+	"github.com/kubewright/kubewright/planner/rotation"
 	"github.com/kubewright/kubewright/planner/topology"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // planning gives a command what plan, apply and destroy share.
@@ -47,42 +48,6 @@ func planFlags(a *workspace.Workspace, o *session.Options, cmd *cobra.Command) {
 	f.BoolVar(&o.AllowUnreachable, topology.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer, and workers whose marks are not this state's")
 	f.BoolVar(&o.AllowOlderState, ownership.AllowOlderStateFlag, false, "go on with a state that is older than the last run its hosts have seen")
 	completeParts(a, cmd)
-}
-
-// variableFlags adds the flags of variables.
-func variableFlags(o *session.Options, f *pflag.FlagSet) {
-	f.Var(varFlag{o, false}, "var", "set a variable: -var '`name=value`' (repeatable)")
-	f.Var(varFlag{o, true}, "var-file", "read variables from this `file` (repeatable)")
-	f.BoolVar(&o.Input, "input", true, "ask for variables, passphrases and approval on a terminal")
-}
-
-// lockFlag adds the flag of the state's lock.
-func lockFlag(o *session.Options, f *pflag.FlagSet) {
-	f.DurationVar(&o.LockTimeout, "lock-timeout", 0, "wait so long for the state's lock, as in 5m")
-}
-
-// varFlag keeps -var and -var-file in the order of the command line.
-type varFlag struct {
-	o    *session.Options
-	file bool
-}
-
-func (v varFlag) Set(s string) error {
-	arg := hclconfig.VarArg{Assignment: s}
-	if v.file {
-		arg = hclconfig.VarArg{File: s}
-	}
-	v.o.Vars = append(v.o.Vars, arg)
-	return nil
-}
-
-func (v varFlag) String() string { return "" }
-
-func (v varFlag) Type() string {
-	if v.file {
-		return "file"
-	}
-	return "name=value"
 }
 
 func planCommand(a *workspace.Workspace) *cobra.Command {
@@ -172,4 +137,36 @@ func showAs(s *session.Session, form planForm, why explanation) error {
 		return s.Show()
 	}
 	return export.PlanAs(s.Stdout, s.Result.Plan, string(form), s.PlanView())
+}
+
+// changesCode returns the exit code of a plan with -detailed-exitcode. Where not everything
+// could be observed, it is unknown whether there is nothing to do.
+func changesCode(s *session.Session) int {
+	p := s.Result.Plan
+	switch {
+	case s.OutputsChange(), !p.RefreshOnly && len(ownership.Unremembered(s.Observed)) > 0:
+		return console.ExitChanges
+	case p.Empty() && len(p.Withheld) > 0:
+		return console.ExitUnreachable
+	case p.Empty():
+		return console.ExitOK
+	case onlyDrift(p):
+		return console.ExitDrift
+	}
+	return console.ExitChanges
+}
+
+// onlyDrift reports whether a plan does nothing but deal with what was changed outside.
+func onlyDrift(p *planner.Plan) bool {
+	if p.RefreshOnly {
+		return len(p.Moved) == 0
+	}
+	if _, _, destroy := p.Counts(); destroy > 0 {
+		return false // who leaves has steps and no changes
+	}
+	if slices.ContainsFunc(p.Steps, rotation.OfRotation) {
+		return false // what brings files that are no items has steps and no changes either
+	}
+	return len(p.Changes) > 0 && len(p.Moved) == 0 &&
+		!slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason != planner.ReasonDrift })
 }

@@ -44,7 +44,7 @@ func etcdRestoreCommand(a *workspace.Workspace) *cobra.Command {
 	lockFlag(&o, cmd.Flags())
 	o.OverrideFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.Forget, topology.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
-	flags(&by, cmd)
+	approvalFlags(&by, cmd)
 	return cmd
 }
 

@@ -53,10 +53,8 @@ func stateMoveCommand(a *workspace.Workspace) *cobra.Command {
 		Long: "mv is for when a block or a key has another name by now: what the state has under SOURCE it has under\n" +
 			"DESTINATION from then on. Nothing is changed on any host; the next plan brings their marks up to date.\n" +
 			"A moved block in the configuration does the same, for everybody who has it, and is shown in the plan.",
-		Example: "  kubewright state mv 'node.worker[\"w2\"]' 'node.batch[\"w2\"]'\n  kubewright state mv -dry-run node.worker node.batch\n  kubewright state mv cluster.prod cluster.live",
-		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-			return recordedTargets(a, a0, a1, a2)
-		},
+		Example:           "  kubewright state mv 'node.worker[\"w2\"]' 'node.batch[\"w2\"]'\n  kubewright state mv -dry-run node.worker node.batch\n  kubewright state mv cluster.prod cluster.live",
+		ValidArgsFunction: recordedTargets(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := session.OpenState(cmd.Context(), a, o, "state mv")
 			if err != nil {
@@ -129,10 +127,8 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 		Long: "rm takes addresses out of the state, a cluster with its nodes and addons. Their hosts and what runs there\n" +
 			"stay as they are. What is still in the configuration is found again by the next plan; what is not is\n" +
 			"nobody's any more. A removed block in the configuration does the same, and is shown in the plan.",
-		Example: "  kubewright state rm 'node.worker[\"w2\"]'\n  kubewright state rm -dry-run cluster.old",
-		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-			return recordedTargets(a, a0, a1, a2)
-		},
+		Example:           "  kubewright state rm 'node.worker[\"w2\"]'\n  kubewright state rm -dry-run cluster.old",
+		ValidArgsFunction: recordedTargets(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := session.OpenState(cmd.Context(), a, o, "state rm")
 			if err != nil {

@@ -8,3 +8,9 @@ const (
 
 // PolicyRefuses is the summary of a plan that policies do not let through.
 const PolicyRefuses = "Refused by a policy"
+
+// Summaries of plans that are not carried out because they are not what was approved.
+const (
+	PlanIsStale = "Saved plan is stale"
+	AnotherPlan = "Another plan was approved"
+)

@@ -10,12 +10,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 )
 
-// Summaries of plans that are not carried out because they are not what was approved.
-const (
-	PlanIsStale = "Saved plan is stale"
-	AnotherPlan = "Another plan was approved"
-)
-
 // WithoutPath is an error without the path that is named beside it.
 func WithoutPath(err error) error {
 	var path *fs.PathError
@@ -41,14 +35,6 @@ func ListOf(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-// Count returns a number with its noun: 1 node, 2 nodes.
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // PrintJSON prints JSON that was just encoded, unless that failed.
