@@ -235,7 +235,7 @@ func (r *Runner) gates(ctx context.Context, step *planner.Step) error {
 		case planner.SilenceGate:
 			err = r.silenceGate(ctx)
 		default:
-			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
+			err = fmt.Errorf("internal error: step %s names gate %q, which is not evaluated", step.ID, g)
 		}
 		if err != nil {
 			return &GateError{err}

@@ -67,7 +67,7 @@ func (w apiWork) perform(ctx context.Context, op planner.Operation) error {
 	case planner.DeleteJoinTokens:
 		do = func(ctx context.Context, a API) error { return a.DeleteJoinTokens(ctx, op.Keep) }
 	default:
-		return fmt.Errorf("internal error: nobody performs operation %s", op.Op())
+		return fmt.Errorf("internal error: no performer for operation %s", op.Op())
 	}
 	return w.retry(ctx, limit, again, func(ctx context.Context) error {
 		return w.Through(ctx, w.via(), do)

@@ -119,7 +119,7 @@ func (w waiting) look(ctx context.Context) error {
 		case planner.WaitPause:
 			return w.pause(ctx, a)
 		}
-		return fmt.Errorf("internal error: nobody knows how to wait for %s", w.want.For)
+		return fmt.Errorf("internal error: no way to wait for %s", w.want.For)
 	})
 }
 

@@ -149,7 +149,7 @@ func TestFoundedAtOnce(t *testing.T) {
 	s.world.OnEffect = nil
 	first.end(t)
 	out := strings.Join(strings.Fields(printed()), " ")
-	for _, want := range []string{"it belongs to the state with lineage", "Apply stopped: ", "Another run has begun, or somebody has let one in."} {
+	for _, want := range []string{"it belongs to the state with lineage", "Apply stopped: ", "Another run has begun, or was let in."} {
 		if code != 1 || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, and it does not say %q\n%s", code, want, printed())
 		}

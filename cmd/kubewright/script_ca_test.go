@@ -61,7 +61,9 @@ func (o *operator) supply(t testing.TB, dir, name string, until time.Time, only 
 func scriptCA(t testing.TB) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(of(ts).makeCA(t, ts.MkAbs("."), args[0]))
-		ts.Setenv(strings.ToUpper(args[0]), base64.StdEncoding.EncodeToString(of(ts).cas[args[0]].Certificate))
+		certificate := of(ts).cas[args[0]].Certificate
+		ts.Setenv(strings.ToUpper(args[0]), base64.StdEncoding.EncodeToString(certificate))
+		ts.Setenv(strings.ToUpper(args[0])+"_PEM", string(certificate))
 	}
 }
 

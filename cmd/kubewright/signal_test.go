@@ -160,7 +160,7 @@ func (f folder) wantStopped(t *testing.T, finishes bool, out string) {
 	if done := strings.Count(behind, ": done after"); done > 1 || (done == 1) != finishes {
 		t.Errorf("%d steps were done behind the first signal\n%s", done, out)
 	}
-	for _, said := range []string{": cut short after", "Error: Step cut short", " done, 1 cut short, "} {
+	for _, said := range []string{": interrupted after", "Error: Step interrupted", " done, 1 interrupted, "} {
 		if strings.Contains(behind, said) == finishes {
 			t.Errorf("%q is said, or is not\n%s", said, out)
 		}

@@ -63,12 +63,11 @@ func TestVocabulary(t *testing.T) {
 	})
 }
 
-// TestVocabularyOfTexts holds what users read of the planner and of the configuration to
-// the words of docs/glossary.md. One word alone is a name, and no text.
+// TestVocabularyOfTexts holds what users read to the words of docs/glossary.md. One word alone is a name, and no text.
 func TestVocabularyOfTexts(t *testing.T) {
 	t.Parallel()
 	patterns := patternsOf(unsaid)
-	for _, folder := range []string{"planner", "config"} {
+	for _, folder := range []string{"planner", "config", "engine", "providers", "state", "cmd/kubewright/internal"} {
 		eachSource(t, filepath.Join("..", "..", folder), func(set *token.FileSet, path string, f *ast.File) {
 			if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(filepath.Dir(path), "test") {
 				return

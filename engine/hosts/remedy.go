@@ -9,7 +9,7 @@ import (
 )
 
 // otherKey is what a key that is not the known one may mean.
-const otherKey = "find out why the host shows another key than before: it is another machine, it was reinstalled, or somebody is in between. "
+const otherKey = "find out why the host shows another key than before: it is another machine, it was reinstalled, or the connection is intercepted. "
 
 // remedy returns what to do about the member's host, which could not be observed. A
 // key that the state has is replaced by what the operator says, not in known_hosts.

@@ -38,10 +38,10 @@ func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 			return err
 		}
 		if now.held != "" {
-			return fmt.Errorf("%d of %d pods have started anew, and the others do not by themselves: %s", now.running, now.wanted, now.held)
+			return fmt.Errorf("%d of %d pods have restarted, and the others do not by themselves: %s", now.running, now.wanted, now.held)
 		}
 		if now.running < now.wanted {
-			return &providers.Error{Kind: providers.ErrUnavailable, Do: what, Cause: fmt.Errorf("%d of %d pods have started anew", now.running, now.wanted)}
+			return &providers.Error{Kind: providers.ErrUnavailable, Do: what, Cause: fmt.Errorf("%d of %d pods have restarted", now.running, now.wanted)}
 		}
 		return nil
 	})
@@ -97,7 +97,7 @@ func restartable(s *session, op planner.RestartPods) (restarter, error) {
 			},
 		}, nil
 	}
-	return restarter{}, fmt.Errorf("internal error: nobody knows how to restart the pods of a %s", op.Kind)
+	return restarter{}, fmt.Errorf("internal error: no way to restart the pods of a %s", op.Kind)
 }
 
 func ofDaemonSet(d *appsv1.DaemonSet) rollout {

@@ -27,7 +27,7 @@ func TestRestart(t *testing.T) {
 	})
 	api := open(t, h)
 	op := planner.RestartPods{Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: "new"}
-	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) || !strings.HasSuffix(err.Error(), ": 1 of 2 pods have started anew") {
+	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) || !strings.HasSuffix(err.Error(), ": 1 of 2 pods have restarted") {
 		t.Errorf("one of two pods is available, and the restart ended with %v", err)
 	}
 	ready = 2
@@ -78,9 +78,9 @@ func TestRestartDeployment(t *testing.T) {
 // when the controller has seen the mark; what only takes its time is waited for.
 func TestRestartHeld(t *testing.T) {
 	t.Parallel()
-	const onDelete = "cannot restart shop/agent: 1 of 3 pods have started anew, and the others do not by themselves: the updateStrategy of DaemonSet shop/agent is OnDelete. " +
+	const onDelete = "cannot restart shop/agent: 1 of 3 pods have restarted, and the others do not by themselves: the updateStrategy of DaemonSet shop/agent is OnDelete. " +
 		"Delete its pods, one after another, and apply again: kubectl -n shop get pods -l 'app=agent' shows them, kubectl -n shop delete pod NAME deletes one"
-	const paused = "cannot restart shop/agent: 0 of 3 pods have started anew, and the others do not by themselves: Deployment shop/agent is paused. " +
+	const paused = "cannot restart shop/agent: 0 of 3 pods have restarted, and the others do not by themselves: Deployment shop/agent is paused. " +
 		"Resume it, and apply again: kubectl -n shop rollout resume deployment/agent"
 	daemons := func(observed, updated, available int) object {
 		return object{"observedGeneration": observed, "desiredNumberScheduled": 3, "updatedNumberScheduled": updated, "numberAvailable": available}

@@ -39,7 +39,7 @@ func addressTaken(ctx context.Context, s *session, object *unstructured.Unstruct
 			for _, service := range page.Items {
 				for _, ip := range service.Spec.ClusterIPs {
 					if slices.Contains(wanted, ip) {
-						holder = fmt.Errorf("its address %s is that of Service %s/%s, which has to be made anew with another one", ip, service.Namespace, service.Name)
+						holder = fmt.Errorf("its address %s is that of Service %s/%s, which has to be recreated with another one", ip, service.Namespace, service.Name)
 					}
 				}
 			}

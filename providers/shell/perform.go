@@ -381,7 +381,7 @@ func (c *compiler) frame(data []byte, want string) (string, error) {
 func (c *compiler) artifact(name, digest string) error {
 	a, ok := c.batch.Artifacts[name]
 	if !ok {
-		return fmt.Errorf("internal error: nobody brought artifact %s", name)
+		return fmt.Errorf("internal error: missing artifact %s", name)
 	}
 	c.frames = append(c.frames, frame{a.Size, a.Open})
 	return checkDigest(digest)
@@ -397,7 +397,7 @@ func checkDigest(digest string) error {
 func (c *compiler) content(ref string) ([]byte, error) {
 	secret, ok := c.batch.Contents[ref]
 	if !ok {
-		return nil, fmt.Errorf("internal error: nobody brought %s", ref)
+		return nil, fmt.Errorf("internal error: missing content %s", ref)
 	}
 	return secret.Reveal(), nil
 }

@@ -124,7 +124,7 @@ func (q *query) add(f state.FileQuery) error {
 	case state.ReadKubeconfig:
 		q.kubeconfig = append(q.kubeconfig, p)
 	default:
-		return fmt.Errorf("internal error: nobody reads %q of a file", f.Read)
+		return fmt.Errorf("internal error: no reader for %q of a file", f.Read)
 	}
 	q.digests = append(q.digests, p)
 	return nil

@@ -64,7 +64,7 @@ func (w *World) TakeLeases(who string) error {
 		}
 	}
 	if taken == 0 {
-		return errors.New("nobody holds a lease")
+		return errors.New("the lease has no holder")
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func TestPassphraseIsAskedOnce(t *testing.T) {
 	first.Keys = []string{path}
 	_, err := ssh.Dial(t.Context(), first)
 	wantKind(t, err, providers.ErrAuth)
-	wantText(t, err, "cannot use private key "+path+": it is encrypted, and there is nobody to ask for the passphrase")
+	wantText(t, err, "cannot use private key "+path+": it is encrypted, and there is no terminal to ask for the passphrase")
 	wantRemedy(t, err, "load it into the SSH agent: ssh-add "+path)
 	first.Passphrase = func(string) ([]byte, error) { return nil, errors.New("nobody is there") }
 	_, err = ssh.Dial(t.Context(), first)

@@ -147,7 +147,7 @@ func (k *keyFile) unlock() (ssh.Signer, error) {
 
 func (k *keyFile) decrypt() (ssh.Signer, error) {
 	if k.ask == nil {
-		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: it is encrypted, and there is nobody to ask for the passphrase", k.path), "load it into the SSH agent: ssh-add "+state.ShellWord(k.path))
+		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: it is encrypted, and there is no terminal to ask for the passphrase", k.path), "load it into the SSH agent: ssh-add "+state.ShellWord(k.path))
 	}
 	var err error
 	for range passphraseTries {

@@ -44,15 +44,15 @@ func (e *Error) Unwrap() []error {
 // Moved is the error of a write over something else than what was read.
 func Moved(place string) error {
 	return &Error{
-		Op: "write state", Place: place, Kind: ErrMoved, Problem: "somebody has written it since this run read it",
-		Remedy: "nothing was written: plan again, which reads it anew",
+		Op: "write state", Place: place, Kind: ErrMoved, Problem: "it was written since this run read it",
+		Remedy: "nothing was written: plan again, which reads it again",
 	}
 }
 
 // Lost is the error of a run whose lock was ended or taken; holder is nil when
 // nobody has it now.
 func Lost(place string, holder *LockInfo) error {
-	problem := "somebody has ended this run's lock (kubewright force-unlock)"
+	problem := "this run's lock was ended (kubewright force-unlock)"
 	if holder != nil {
 		problem += ", and by now " + holder.String() + " holds it"
 	}

@@ -44,7 +44,7 @@ func (i LockInfo) String() string {
 	if i.PID != 0 {
 		pid = fmt.Sprintf("pid %d, ", i.PID)
 	}
-	return fmt.Sprintf("%s of %s (%ssince %s, run %s)", cmp.Or(i.Operation, "a run"), cmp.Or(i.Who, "somebody"), pid, i.Time.Format(time.RFC3339), i.ID)
+	return fmt.Sprintf("%s of %s (%ssince %s, run %s)", cmp.Or(i.Operation, "a run"), cmp.Or(i.Who, "an unknown user"), pid, i.Time.Format(time.RFC3339), i.ID)
 }
 
 // LockedError says that another run holds the lock. It is an ErrLocked.

@@ -235,7 +235,7 @@ func TestRecipients(t *testing.T) {
 			t.Errorf("%.30q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := encryption.ParseRecipients(nil); err == nil || err.Error() != "recipients is empty: nobody could read what is written" {
+	if _, err := encryption.ParseRecipients(nil); err == nil || err.Error() != "recipients is empty: what is written could not be read" {
 		t.Errorf("nobody is a recipient: %v", err)
 	}
 }

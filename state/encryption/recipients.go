@@ -13,7 +13,7 @@ import (
 // stand in authorized_keys (ssh-ed25519 and ssh-rsa).
 func ParseRecipients(texts []string) ([]age.Recipient, error) {
 	if len(texts) == 0 {
-		return nil, errors.New("recipients is empty: nobody could read what is written")
+		return nil, errors.New("recipients is empty: what is written could not be read")
 	}
 	var out []age.Recipient
 	for _, text := range texts {

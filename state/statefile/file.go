@@ -57,7 +57,7 @@ func sameAsRead(path string, old, st *state.State) error {
 	refuse := func(kind error, problem, remedy string) error {
 		return &Error{Op: "write state", Path: path, Kind: kind, Problem: problem, Remedy: remedy}
 	}
-	const again = "nothing was written: plan again, which reads it anew"
+	const again = "nothing was written: plan again, which reads it again"
 	switch {
 	case old == nil && st.Serial == 0:
 		return nil

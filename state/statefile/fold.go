@@ -167,7 +167,7 @@ func (f *folder) run(e state.Entry) error {
 		return &Error{
 			Op: "fold journal", Path: fmt.Sprintf("of run %s", e.Run), Kind: ErrForeign,
 			Problem: fmt.Sprintf("it is of lineage %s, the state of %s", e.Lineage, f.state.Lineage),
-			Remedy:  "put back the state that it belongs to, or move the journal away and plan: the hosts are observed anew",
+			Remedy:  "put back the state that it belongs to, or move the journal away and plan: the hosts are observed again",
 		}
 	}
 	f.state.RunToken = state.LaterRun(f.state.RunToken, e.Token)

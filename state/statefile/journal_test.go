@@ -145,7 +145,7 @@ func TestJournalRefuses(t *testing.T) {
 		kind  error
 		want  string
 	}{
-		"a line is missing": {[][]byte{lines[0], lines[2], lines[3]}, ErrDamaged, "line 2 is broken: it has number 3, so lines are missing or were moved; move the journal away and plan: the hosts are observed anew, and they know what kubewright owns"},
+		"a line is missing": {[][]byte{lines[0], lines[2], lines[3]}, ErrDamaged, "line 2 is broken: it has number 3, so lines are missing or were moved; move the journal away and plan: the hosts are observed again, and they know what kubewright owns"},
 		"a line is edited":  {[][]byte{lines[0], bytes.Replace(lines[1], []byte("begin"), []byte("done"), 1), lines[2]}, ErrDamaged, "line 2 is broken: it is not as it was written: its checksum does not fit"},
 		"a line is short":   {[][]byte{lines[0], []byte("{}\n"), lines[2]}, ErrDamaged, "it is too short"},
 		"newer":             {[][]byte{newer}, ErrNewer, "newer kubewright (journal format 2"},

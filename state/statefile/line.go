@@ -116,6 +116,6 @@ func brokenLine(n int64, problem string, cause error) *Error {
 	return &Error{
 		Line: int(n), Kind: ErrDamaged, Err: cause,
 		Problem: fmt.Sprintf("line %d is broken: %s", n, problem),
-		Remedy:  "move the journal away and plan: the hosts are observed anew, and they know what kubewright owns",
+		Remedy:  "move the journal away and plan: the hosts are observed again, and they know what kubewright owns",
 	}
 }

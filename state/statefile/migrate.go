@@ -104,7 +104,7 @@ func occupied(place string, st, there *state.State) error {
 			"name another place, or, to use what is there, give -reconfigure")
 	case there.Serial > st.Serial:
 		return refuse(fmt.Sprintf("it holds a newer state, of serial %d, and the one to copy is of %d", there.Serial, st.Serial),
-			"somebody has moved it already; to use what is there, give -reconfigure")
+			"it was moved already; to use what is there, give -reconfigure")
 	case there.Serial == st.Serial:
 		return refuse(fmt.Sprintf("it holds another state of the same serial %d", st.Serial),
 			"two runs have written at two places: decide which is right, and remove or rename the other")

@@ -72,19 +72,19 @@ func TestOthersStateSays(t *testing.T) {
 	}
 	m, _ := written(t, 3)
 	says(t, Write(on(m), at("l2", 3)), "cannot write state "+memPath+": it is of lineage l1, the state to write of l2; nothing was written: name another file with -state, or move this one away")
-	says(t, Write(on(m), at("l2", 0)), "cannot write state "+memPath+": there was no state when this run began, and now there is one of lineage l1; nothing was written: plan again, which reads it anew")
-	says(t, Write(on(m), at("l1", 2)), "cannot write state "+memPath+": it had serial 2 when it was read, and has 3 now; nothing was written: plan again, which reads it anew")
+	says(t, Write(on(m), at("l2", 0)), "cannot write state "+memPath+": there was no state when this run began, and now there is one of lineage l1; nothing was written: plan again, which reads it again")
+	says(t, Write(on(m), at("l1", 2)), "cannot write state "+memPath+": it had serial 2 when it was read, and has 3 now; nothing was written: plan again, which reads it again")
 
 	for want, there := range map[string]*state.State{
-		"it holds a state of lineage l2, and the one to copy is of l1; nothing was copied: name another place, or, to use what is there, give -reconfigure":            at("l2", 3),
-		"it holds a newer state, of serial 4, and the one to copy is of 3; nothing was copied: somebody has moved it already; to use what is there, give -reconfigure": at("l1", 4),
-		"it holds another state of the same serial 3; nothing was copied: two runs have written at two places: decide which is right, and remove or rename the other":  at("l1", 3),
+		"it holds a state of lineage l2, and the one to copy is of l1; nothing was copied: name another place, or, to use what is there, give -reconfigure":           at("l2", 3),
+		"it holds a newer state, of serial 4, and the one to copy is of 3; nothing was copied: it was moved already; to use what is there, give -reconfigure":         at("l1", 4),
+		"it holds another state of the same serial 3; nothing was copied: two runs have written at two places: decide which is right, and remove or rename the other": at("l1", 3),
 	} {
 		says(t, occupied("s3://b/k", at("l1", 3), there), "cannot copy state to s3://b/k: "+want)
 	}
 
 	_, err := Fold(at("l1", 3), []state.Entry{{N: 1, Kind: state.EntryRun, Run: "r1", Lineage: "l2"}})
-	says(t, err, "cannot fold journal of run r1: it is of lineage l2, the state of l1; put back the state that it belongs to, or move the journal away and plan: the hosts are observed anew")
+	says(t, err, "cannot fold journal of run r1: it is of lineage l2, the state of l1; put back the state that it belongs to, or move the journal away and plan: the hosts are observed again")
 }
 
 // place is a backend that takes nothing, or gives back something else.
@@ -111,7 +111,7 @@ func TestPlaceThatTakesNothingSays(t *testing.T) {
 		full bool
 	}{
 		down.Error() + "\n\nThe state was written to /c/kubewright.errored.state.json; it and the journal beside it hold what is missing: run the same command again, here, which goes on from them": {err: down},
-		lost.Error() + "\n\nThe state was written to /c/kubewright.errored.state.json; the journal is kept as well; look at who has written meanwhile, and plan: the hosts are observed anew":        {err: lost},
+		lost.Error() + "\n\nThe state was written to /c/kubewright.errored.state.json; the journal is kept as well; find out who has written meanwhile, and plan: the hosts are observed again":      {err: lost},
 		down.Error() + "\n\nThe state could not be written to /c/kubewright.errored.state.json either (create: no space left on device). The journal /c/kubewright.journal has what is missing: run the same command again, here": {
 			err: down, full: true,
 		},

@@ -266,7 +266,7 @@ func (s *Store) aside(err error, b []byte) error {
 	}
 	what := "it and the journal beside it hold what is missing: run the same command again, here, which goes on from them"
 	if gone {
-		what = "the journal is kept as well; look at who has written meanwhile, and plan: the hosts are observed anew"
+		what = "the journal is kept as well; find out who has written meanwhile, and plan: the hosts are observed again"
 	}
 	if kept := replace(s.medium(), s.Errored, b); kept != nil {
 		return fmt.Errorf("%w\n\nThe state could not be written to %s either (%w). The journal %s has what is missing: run the same command again, here",

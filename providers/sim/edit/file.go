@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func (e *edit) file() error {
 		if w[1] == "append" {
 			rest = string(e.servers.Content(f)) + rest
 		}
-		e.m.Put(p, e.servers.NewFile([]byte(rest+"\n"), mode, owner))
+		e.m.Put(p, e.written([]byte(rest+"\n"), mode, owner))
 	case "mode", "owner":
 		if _, err := e.word("a " + w[1]); err != nil {
 			return err
@@ -65,6 +66,17 @@ func (e *edit) file() error {
 		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, move, delete, renew or trust", w[1])
 	}
 	return nil
+}
+
+// written returns a file with this content. Certificates in PEM are certificates
+// for whoever reads the file.
+func (e *edit) written(content []byte, mode, owner string) *file.File {
+	if bytes.HasPrefix(content, []byte("-----BEGIN CERTIFICATE-----\n")) {
+		if r, err := file.Import(content, nil); err == nil && r != nil {
+			return file.OfRecord(r, mode, owner)
+		}
+	}
+	return e.servers.NewFile(content, mode, owner)
 }
 
 // arg sets or removes a flag of a static pod's command.

@@ -35,7 +35,7 @@ mark NAME=VALUE                    kubewright's mark on the host, as root there 
 reinstall                          the machine as it was delivered, with another machine id
 profile bare|prepared              a machine without runtime, kubelet and images, or with them
 hardware NAME=VALUE                cpus, memory (MiB), kernel, os, hostname
-port NUMBER listen|close           by somebody else's program
+port NUMBER listen|close           by a foreign program
 preflight NAME=VALUE               what the host answers, as in kernel_missing=MEMCG or hostname_resolves=false
 condition NAME on|off              unreachable, changed-host-key, refuses-key, no-sudo, no-systemd, cgroup-v1,
                                    disk-full, no-registry, no-mirror, no-forwarding, foreign-cluster,
@@ -55,7 +55,7 @@ pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating]
                                    a label of its node
 claim NAMESPACE/NAME NODE|delete   a PersistentVolumeClaim that no pod uses, with its volume on the host's disk
 budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
-deprecated API RELEASE NAME        somebody who signs as NAME asks the API server for API, written as
+deprecated API RELEASE NAME        a client that signs as NAME asks the API server for API, written as
                                    GROUP/VERSION/RESOURCE, which RELEASE does not serve any more
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
 etcd history BYTES                 what all members hold of the past until etcd is compacted, by API servers every

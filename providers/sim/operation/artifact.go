@@ -72,7 +72,7 @@ var versionInProgram = regexp.MustCompile(`Kubernetes v(\d+\.\d+\.\d+)`)
 func receive(name, digest string, batch providers.Batch) (map[string]received, error) {
 	a, ok := batch.Artifacts[name]
 	if !ok {
-		return nil, fmt.Errorf("internal error: nobody brought artifact %s", name)
+		return nil, fmt.Errorf("internal error: missing artifact %s", name)
 	}
 	r, err := a.Open()
 	if err != nil {

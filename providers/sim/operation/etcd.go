@@ -78,7 +78,7 @@ func (do Operations) restoreEtcd(op planner.RestoreEtcd, batch providers.Batch) 
 func receiveWhole(op planner.RestoreEtcd, batch providers.Batch) ([]byte, error) {
 	a, ok := batch.Artifacts[op.Artifact]
 	if !ok {
-		return nil, fmt.Errorf("internal error: nobody brought artifact %s", op.Artifact)
+		return nil, fmt.Errorf("internal error: missing artifact %s", op.Artifact)
 	}
 	r, err := a.Open()
 	if err != nil {

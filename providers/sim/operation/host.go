@@ -14,7 +14,7 @@ func (do Operations) removePods() (bool, error) {
 	case len(do.m.Pods) == 0 && len(do.m.Daemons) == 0:
 		return false, nil
 	case !do.m.Systemd().Active("containerd"):
-		return false, do.m.CommandError("remove all containers", 1, "nobody listens on /run/containerd/containerd.sock, and containers run on without their runtime")
+		return false, do.m.CommandError("remove all containers", 1, "nothing listens on /run/containerd/containerd.sock, and containers run on without their runtime")
 	}
 	do.m.Pods, do.m.Daemons = nil, nil
 	do.m.PodsChanged()

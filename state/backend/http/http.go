@@ -219,7 +219,7 @@ func (b *Backend) refuse(op string, a *answer) error {
 	switch a.status {
 	case nethttp.StatusUnauthorized, nethttp.StatusForbidden:
 		e.Kind = backend.ErrRefused
-		e.Remedy = "give username, and the password in the environment as KUBEWRIGHT_HTTP_PASSWORD, of somebody who may do this"
+		e.Remedy = "give username, and the password in the environment as KUBEWRIGHT_HTTP_PASSWORD, of a user who may do this"
 	case nethttp.StatusNotFound:
 		e.Remedy = "see whether the address is right"
 	case nethttp.StatusMethodNotAllowed, nethttp.StatusNotImplemented:

@@ -109,8 +109,8 @@ func (s *Apply) fits(f *planfile.File) error {
 	case last != nil && !last.Unfinished && (since != nil || !s.Leftover): // what is left over is its end
 		return s.appliedAlready(last)
 	case since != nil:
-		return session.StalePlan("It was begun by run %s of %s and cut short, and run %s of %s, which began at %s, has applied another plan since.",
-			last.Run, cmp.Or(last.Who, "somebody"), since.Run, cmp.Or(since.Who, "somebody"), since.Time.Format(time.RFC3339))
+		return session.StalePlan("It was begun by run %s of %s and interrupted, and run %s of %s, which began at %s, has applied another plan since.",
+			last.Run, cmp.Or(last.Who, "an unknown user"), since.Run, cmp.Or(since.Who, "an unknown user"), since.Time.Format(time.RFC3339))
 	case p.ConfigDigest != digest:
 		return session.StalePlan("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
 	case last != nil:
@@ -168,7 +168,7 @@ func (s *Apply) unmoved(f *planfile.File) error {
 // what it has replaced, and put right what was not reviewed.
 func (s *Apply) appliedAlready(last *state.Apply) error {
 	return s.Report(diag.Diagnostics{diag.Errorf(console.PlanIsStale, "It was applied already, to its end: by run %s of %s, which began at %s. A plan is carried out once. Nothing was changed. To see whether something is left to do, plan again.",
-		last.Run, cmp.Or(last.Who, "somebody"), last.Time.Format(time.RFC3339))})
+		last.Run, cmp.Or(last.Who, "an unknown user"), last.Time.Format(time.RFC3339))})
 }
 
 // leaves reports whether a run which goes on with a saved plan has to leave a part of it for

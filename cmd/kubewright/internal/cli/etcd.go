@@ -197,7 +197,7 @@ func (e etcdOf) withoutQuorum(members []state.EtcdMember) *diag.Diagnostic {
 	}
 	return diag.Errorf("Etcd has no quorum", "Of the etcd of cluster %q %d of %d voters can be asked, %d have to agree, and there is no leader: nothing is written, and no API server works. "+
 		"Bring the others back with the data that they had, and it goes on by itself.\n\n"+
-		"If that cannot be, take a snapshot, which is of the newest data above, and make etcd anew of it:\n\n  kubewright etcd snapshot %s\n  kubewright etcd restore FILE %[5]s",
+		"If that cannot be, take a snapshot, which is of the newest data above, and rebuild etcd from it:\n\n  kubewright etcd snapshot %s\n  kubewright etcd restore FILE %[5]s",
 		e.cluster, answer, voters, voters/2+1, state.ShellWord(e.cluster))
 }
 

@@ -158,7 +158,7 @@ func replaceFile(path string, content []byte, keepOwner func(f *os.File, was fs.
 	}
 	defer func() { _ = f.Cleanup() }()
 	if err := keepOwner(f.File, was); err != nil {
-		return fmt.Errorf("it is somebody else's, and would be yours: %w. Have its owner format it", console.WithoutPath(err))
+		return fmt.Errorf("it belongs to another user, and would be yours: %w. Have its owner format it", console.WithoutPath(err))
 	}
 	if _, err := f.Write(content); err != nil {
 		return err

@@ -67,7 +67,7 @@ func TestReplaceFileOfAnother(t *testing.T) {
 	err := replaceFile(path, []byte("new"), func(f *os.File, _ fs.FileInfo) error {
 		return &fs.PathError{Op: "chown", Path: f.Name(), Err: syscall.EPERM}
 	})
-	const want = "it is somebody else's, and would be yours: operation not permitted. Have its owner format it"
+	const want = "it belongs to another user, and would be yours: operation not permitted. Have its owner format it"
 	if err == nil || err.Error() != want || errors.As(err, new(*fs.PathError)) {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -19,7 +19,7 @@ func lockCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "lock", Short: "Look at the state's lock",
 		Long: "lock looks at the lock that keeps two runs from changing one state at once. A run that was killed leaves\n" +
-			"none that hinders its folder; force-unlock ends one that somebody else's run left behind.",
+			"none that hinders its folder; force-unlock ends one that another user's run left behind.",
 		Example: "  kubewright lock status",
 	})
 	var asJSON bool

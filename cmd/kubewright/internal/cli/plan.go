@@ -68,7 +68,7 @@ func planCommand(a *workspace.Workspace) *cobra.Command {
 			"by kubewright import: its configuration goes into a new file, and the plan is made with it.\n\n" +
 			"The exit code is 0, or 1 after an error. With -detailed-exitcode it is 2 when there are changes, 3\n" +
 			"when all of them were made outside of kubewright, and 4, 5 and 6 for errors of three\n" +
-			"kinds; it is 6 as well when nothing differs, but not everything could be looked at.",
+			"kinds; it is 6 as well when nothing differs, but not everything could be observed.",
 		Example: "  kubewright plan\n  kubewright plan -out=plan.kwplan\n  kubewright plan -format=markdown > plan.md\n" +
 			"  kubewright plan -full -compact-warnings\n" +
 			"  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]' -skip-phase=addon\n" +

@@ -21,7 +21,7 @@ func stateRecoverCommand(a *workspace.Workspace) *cobra.Command {
 		Long: "recover is for when the state file is lost and there is no copy. Every host remembers whose it is;\n" +
 			"from that, from the configuration and from what is observed it writes a new state file with the\n" +
 			"same lineage. Nothing is changed on any host. It refuses when a state file is there, when a host\n" +
-			"cannot be looked at, and when hosts belong to different states or to another configuration.\n" +
+			"cannot be observed, and when hosts belong to different states or to another configuration.\n" +
 			"A node that was imported and never changed has no mark: it is recovered where the cluster knows it\n" +
 			"and another host of the cluster has one. A control plane whose host was reinstalled, and which etcd\n" +
 			"still counts, is recovered as well: the next plan says how it is replaced.",

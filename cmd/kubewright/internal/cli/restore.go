@@ -88,7 +88,7 @@ func otherSnapshot(s *session.Session, r maintenance.EtcdRestore) diag.Diagnosti
 		return diag.Diagnostics{diag.Warningf("Snapshot is of another etcd", "%s was taken of the etcd %s, and the state knows that of cluster %q as %s. It may be of before an earlier restore, which makes another one of it; "+
 			"or of another cluster of that name, which would then stand in this one's place.", r.Artifact, name.EtcdID, r.Cluster, its)}
 	}
-	return diag.Diagnostics{diag.Errorf("Snapshot is of another cluster", "%s was taken of cluster %q, whose etcd was %s: its name tells that. Restored into cluster %q it would put everything of that one in the place of what is here. "+
+	return diag.Diagnostics{diag.Errorf("Snapshot is of another cluster", "%s was taken of cluster %q, whose etcd was %s: as its name says. Restored into cluster %q it would put everything of that one in the place of what is here. "+
 		"Nothing was changed. Take a snapshot of this cluster; %s. If the cluster had that name before, give the file a name that begins with %s-, and run the same command again.",
 		r.Artifact, name.Cluster, name.EtcdID, r.Cluster, snapshotsOf(s, r.Cluster), r.Cluster)}
 }

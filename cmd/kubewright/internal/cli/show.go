@@ -144,7 +144,7 @@ func stateCommand(a *workspace.Workspace) *cobra.Command {
 		Long: "The state is what kubewright remembers of clusters, hosts and everything that it has made there:\n" +
 			"digests, attributes and names, and fingerprints of secrets. It is kubewright.state.json in the configuration folder, or\n" +
 			"the file of -state. These commands read it, give what is in it other names, forget, copy and encrypt it; recover\n" +
-			"makes a lost one anew from the hosts. None of them changes anything on a host.",
+			"rebuilds a lost one from the hosts. None of them changes anything on a host.",
 		Example: "  kubewright state list\n  kubewright state show 'node.cp[\"cp1\"]'\n  kubewright state recover",
 	})
 	cmd.AddCommand(&cobra.Command{

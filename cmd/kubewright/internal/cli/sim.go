@@ -25,7 +25,7 @@ func simCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "sim", Short: "Look into and change simulated hosts",
 		Long: "sim works on the simulated hosts of connection { type = \"sim\" }, which live in\n" + workspace.SimFile + " beside the state. With them the whole life of a cluster can be tried, and what happens when\n" +
-			"somebody changes a host by hand, a host is off or reinstalled, or a connection breaks.",
+			"a host is changed by hand, is off or reinstalled, or a connection breaks.",
 		Example: "  kubewright sim listing 10.77.0.11\n  kubewright sim edit 10.77.0.21 power off",
 	})
 	cmd.AddCommand(simEditCommand(a), &cobra.Command{
@@ -47,7 +47,7 @@ func simCommand(a *workspace.Workspace) *cobra.Command {
 
 func simEditCommand(a *workspace.Workspace) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "edit HOST CHANGE…", Short: "Change something on a simulated host by hand, as somebody might on a real one",
+		Use: "edit HOST CHANGE…", Short: "Change something on a simulated host by hand, as on a real one",
 		Long: "edit changes something on a simulated host, or in the cluster that it is a node of. HOST is the\naddress of the node, or its name. CHANGE is one of\n\n" + indent(sim.EditHelp),
 		Example: "  kubewright sim edit 10.0.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false\n" +
 			"  kubewright sim edit 10.0.0.11 label cp1 pool=batch\n  kubewright sim edit 10.0.0.21 power off",

@@ -126,7 +126,7 @@ func stateRemoveCommand(a *workspace.Workspace) *cobra.Command {
 		Use: "rm ADDRESS…", Short: "Forget clusters, nodes or addons without touching them", Args: takes(1, -1),
 		Long: "rm takes addresses out of the state, a cluster with its nodes and addons. Their hosts and what runs there\n" +
 			"stay as they are. What is still in the configuration is found again by the next plan; what is not is\n" +
-			"nobody's any more. A removed block in the configuration does the same, and is shown in the plan.",
+			"unmanaged. A removed block in the configuration does the same, and is shown in the plan.",
 		Example:           "  kubewright state rm 'node.worker[\"w2\"]'\n  kubewright state rm -dry-run cluster.old",
 		ValidArgsFunction: recordedTargets(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -286,7 +286,7 @@ func resealing(a *workspace.Workspace, name, short, long string, refuse func(*co
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintf(s.Stdout, "The state and %d older states beside it are written anew, %sed.\n", older, name); err != nil || len(refused) == 0 {
+			if _, err := fmt.Fprintf(s.Stdout, "The state and %d older states beside it are rewritten, %sed.\n", older, name); err != nil || len(refused) == 0 {
 				return err
 			}
 			return unreadable(refused)
@@ -303,5 +303,5 @@ func unreadable(refused []*statefile.Error) error {
 		files = append(files, fmt.Sprintf("  %s: %s", e.Path, e.Problem))
 	}
 	return console.Failure(diag.Diagnostics{diag.Errorf("Some backups could not be re-encrypted", "Everything else is written. These backups could not be read here:\n\n%s\n\n"+
-		"Run the same command again with the private keys that can read them beside the present one (-age-identity=FILE for each), or delete them if nobody needs them.", strings.Join(files, "\n"))})
+		"Run the same command again with the private keys that can read them beside the present one (-age-identity=FILE for each), or delete them if they are not needed.", strings.Join(files, "\n"))})
 }

@@ -74,7 +74,7 @@ func Finding(err error) *diag.Diagnostic {
 	case errors.As(err, new(*statefile.Error)), errors.As(err, new(*backend.Error)):
 		return diag.Errorf("State cannot be read or written", "%s", detail)
 	case errors.As(err, new(*etcdError)):
-		return diag.Errorf("Etcd does not answer", "%s", detail+" A member that was started without a quorum answers nobody until there is one.")
+		return diag.Errorf("Etcd does not answer", "%s", detail+" A member that was started without a quorum does not answer until there is one.")
 	case errors.As(err, new(*outputError)):
 		return diag.Errorf("Output cannot be written", "%s", detail)
 	case errors.Is(err, ErrNobody):

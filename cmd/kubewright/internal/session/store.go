@@ -46,7 +46,7 @@ func (s *Session) overtaken(loaded statefile.Loaded) error {
 			run = e
 		}
 	}
-	why := "was written by somebody else since then"
+	why := "was written by another run since then"
 	if loaded.State == nil {
 		why = "is gone, and the journal alone is a part of it. Whoever puts that state back puts the journal back as well"
 	}
@@ -62,9 +62,9 @@ func (s *Session) Present(loaded statefile.Loaded) string {
 	case st != nil && st.Serial > 0:
 		return fmt.Sprintf("%s holds a state (lineage %s, serial %d)", s.Store.Place(), st.Lineage, st.Serial)
 	case st != nil:
-		return fmt.Sprintf("%s holds the beginning of a state (lineage %s), of a first run that was cut short and that kubewright apply goes on with", s.Store.Journal, st.Lineage)
+		return fmt.Sprintf("%s holds the beginning of a state (lineage %s), of a first run that was interrupted and that kubewright apply resumes", s.Store.Journal, st.Lineage)
 	case len(loaded.Overtaken) > 0:
-		return fmt.Sprintf("%s holds what a run did that was cut short, and the state that it began with is gone", s.Store.Journal)
+		return fmt.Sprintf("%s holds what a run did that was interrupted, and the state that it began with is gone", s.Store.Journal)
 	}
 	return ""
 }

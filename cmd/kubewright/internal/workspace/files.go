@@ -45,7 +45,7 @@ func (a *Workspace) ReadPlan(path string) (planfile.File, error) {
 	case errors.Is(err, planfile.ErrNoPlan):
 		remedy = "A plan is saved with kubewright plan -out=FILE."
 	case errors.Is(err, planfile.ErrNewer):
-		remedy = "Use that version, or plan anew with this one."
+		remedy = "Use that version, or plan again with this one."
 	case errors.Is(err, fs.ErrNotExist):
 		err = fs.ErrNotExist
 	}

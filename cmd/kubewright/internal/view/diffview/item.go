@@ -108,7 +108,7 @@ func (it Item) lifetime() string {
 	if it.Kind != state.KindCertificate || it.validity == 0 || text == "" {
 		return ""
 	}
-	return "# " + text + "; issued anew for " + config.Duration(it.validity)
+	return "# " + text + "; reissued for " + config.Duration(it.validity)
 }
 
 // readable returns the changes of an item with the validity of a certificate as the configuration

@@ -101,7 +101,7 @@ func collectAnnotations(r *outline.Review) *annotationList {
 		a.add("warning", d.Summary, d.Subject, "", warningLines(d)...)
 	}
 	for _, u := range r.Withheld {
-		a.add("warning", "could not be looked at", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
+		a.add("warning", "could not be observed", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
 	}
 	for _, f := range r.Policies {
 		level := "error"

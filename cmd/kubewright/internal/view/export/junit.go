@@ -94,7 +94,7 @@ func junit(w io.Writer, plan *planner.Plan, o ui.Options) error {
 		report.add(s)
 	}
 	if len(r.Withheld) > 0 {
-		s := junitSuite{Name: "not looked at"}
+		s := junitSuite{Name: "not observed"}
 		for _, u := range r.Withheld {
 			s.add(junitCase{
 				Name: ui.Clean(u.Target.String()), ClassName: ui.Clean(u.Target.String()),

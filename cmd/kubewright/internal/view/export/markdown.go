@@ -63,10 +63,10 @@ func (m *markdownPage) head(r *outline.Review) {
 	m.warnings(outline.Warnings(r.Plan))
 	for i, u := range r.Withheld {
 		if i == maxWithheld {
-			lines = append(lines, "- and "+strconv.Itoa(len(r.Withheld)-i)+" more that could not be looked at\n")
+			lines = append(lines, "- and "+strconv.Itoa(len(r.Withheld)-i)+" more that could not be observed\n")
 			break
 		}
-		line := "- **Not looked at**, and left alone: " + mdCode(u.Target.String()) + ": " + mdText(bounded(u.Reason))
+		line := "- **Not observed**, and left alone: " + mdCode(u.Target.String()) + ": " + mdText(bounded(u.Reason))
 		if u.Remedy != "" {
 			line += ". " + mdText(bounded(u.Remedy))
 		}

@@ -111,7 +111,7 @@ func (j *Stream) Plan(plan *planner.Plan, o ui.Options) error {
 		j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to "+string(r.Action), record{"change": change})
 	}
 	for _, u := range plan.Withheld {
-		text := strings.TrimSpace("It could not be looked at: " + ui.CleanText(u.Reason) + "\n" + ui.CleanText(u.Remedy))
+		text := strings.TrimSpace("It could not be observed: " + ui.CleanText(u.Reason) + "\n" + ui.CleanText(u.Remedy))
 		j.Diagnostics(diag.Diagnostics{diag.Warningf("Target is left alone", "%s", text).For(u.Target)}, nil)
 	}
 	j.summary("plan", plan, "Plan: "+outline.Counts(plan))

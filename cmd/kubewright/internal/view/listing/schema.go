@@ -72,7 +72,7 @@ var costs = map[hclconfig.Cost]string{
 	hclconfig.CostNone:        "nothing that runs; it is in force from the next plan",
 	hclconfig.CostObject:      "API objects, labels or taints change",
 	hclconfig.CostRestart:     "a component restarts on each node concerned, one control plane at a time",
-	hclconfig.CostNodeReplace: "the node is drained, reset and joined anew",
+	hclconfig.CostNodeReplace: "the node is drained, reset and joined again",
 	hclconfig.CostImmutable:   "refused while the cluster lives",
 }
 

@@ -251,10 +251,10 @@ func (r *Review) Notes() [][2]string {
 		out = append(out, [2]string{"Time", text})
 	}
 	if r.Restricted() {
-		out = append(out, [2]string{"Part", "The plan speaks of a part only: " + ui.CommaList(restrictions(r.Plan)) + excludedNote(r.Plan) + "."})
+		out = append(out, [2]string{"Part", "The plan covers a part only: " + ui.CommaList(restrictions(r.Plan)) + excludedNote(r.Plan) + "."})
 	}
 	if text := InterruptedNote(r.Plan); text != "" {
-		out = append(out, [2]string{"Cut short", text})
+		out = append(out, [2]string{"Interrupted", text})
 	}
 	if len(r.outputs) > 0 {
 		out = append(out, [2]string{"Outputs", "These change: " + ui.CommaList(ui.Cleaned(r.outputs)) + "."})
@@ -303,7 +303,7 @@ func (r *Review) CorrectedDrift() string {
 	if n == 0 {
 		return ""
 	}
-	return ui.Plural(n, "item") + " changed by somebody else since the last apply: the plan puts that right"
+	return ui.Plural(n, "item") + " changed outside kubewright since the last apply: the plan corrects that"
 }
 
 // Word returns what happens to a resource in the words of the plan's summary.

@@ -66,7 +66,7 @@ func InterruptedNote(plan *planner.Plan) string {
 	if len(plan.CutShort) == 0 {
 		return ""
 	}
-	return "The state does not know what an apply that was cut short has left on " + ui.Clean(ui.CommaList(plan.CutShort)) + ". " +
+	return "The state does not know what an interrupted apply has left on " + ui.Clean(ui.CommaList(plan.CutShort)) + ". " +
 		"What was changed there since is shown by kubewright plan, as far as it differs from the configuration. The next apply writes what it finds."
 }
 

@@ -149,7 +149,7 @@ func (p printer) noChanges(outputs bool) {
 		p.Line()
 		p.restricted()
 	case p.plan.Destroy && len(p.plan.Withheld) > 0:
-		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Nothing of what could be looked at needs to be destroyed."))
+		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Nothing that could be observed needs to be destroyed."))
 	case p.plan.Destroy:
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("No objects need to be destroyed."))
 		p.Line()
@@ -159,9 +159,9 @@ func (p printer) noChanges(outputs bool) {
 		p.Line()
 		p.restricted()
 	case len(p.plan.Withheld) > 0:
-		p.Line(p.BoldGreen("No changes."), " ", p.Bold("What could be looked at matches the configuration"+end))
+		p.Line(p.BoldGreen("No changes."), " ", p.Bold("What could be observed matches the configuration"+end))
 		p.Line()
-		p.Prose("Of what could not be looked at, nothing is known and nothing is planned.")
+		p.Prose("What could not be observed is unknown, and nothing is planned for it.")
 	default:
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Your clusters match the configuration"+end))
 		if outputs {
@@ -189,7 +189,7 @@ func (p printer) refreshOnly() {
 	default:
 		p.Line(p.BoldGreen("No changes."), " ", p.Bold("Your clusters still match the state."))
 		p.Line()
-		p.Prose("kubewright has looked at every host, etcd and the API and found what the last apply left there.")
+		p.Prose("kubewright has observed every host, etcd and the API and found what the last apply left there.")
 	}
 	if len(p.plan.Moved) > 0 {
 		p.Line()
@@ -212,9 +212,9 @@ func (p printer) withheld() {
 	if len(p.plan.Withheld) == 0 {
 		return
 	}
-	verb := " is left alone, because it could not be looked at:"
+	verb := " is left alone, because it could not be observed:"
 	if len(p.plan.Withheld) > 1 {
-		verb = " are left alone, because they could not be looked at:"
+		verb = " are left alone, because they could not be observed:"
 	}
 	p.Line(p.Bold(p.Yellow("Warning: ")), ui.Plural(len(p.plan.Withheld), "target"), verb)
 	for _, u := range p.plan.Withheld {
@@ -238,9 +238,9 @@ func (p printer) drift() {
 	p.Line(p.Bold("Note: "), "Objects have changed outside of kubewright")
 	p.Line()
 	if corrected > 0 {
-		what := "1 item was changed by somebody else and is"
+		what := "1 item was changed outside kubewright and is"
 		if corrected > 1 {
-			what = ui.Plural(corrected, "item") + " were changed by somebody else and are"
+			what = ui.Plural(corrected, "item") + " were changed outside kubewright and are"
 		}
 		p.Prose("Of what the last apply left, " + what + " put right by this plan; look for \"" + diffview.OutsideNote + "\" below.")
 		p.Line()

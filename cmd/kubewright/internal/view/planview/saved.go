@@ -25,7 +25,7 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o ui.Options) error {
 	p.Rule()
 	p.Line()
 	if path == "" {
-		p.Prose("Note: This plan was not saved, and kubewright apply plans anew. To carry out this plan and no other, save it with -out, or approve it by its digest:")
+		p.Prose("Note: This plan was not saved, and kubewright apply plans again. To carry out this plan and no other, save it with -out, or approve it by its digest:")
 		p.Line()
 		p.Line("    ", outline.Command(plan, o), " -approve=", outline.ShortDigest(plan))
 		return p.Flush(w)

@@ -324,7 +324,7 @@ func (p *Plain) print(now time.Time, lines ...string) {
 // EndWord returns how an unfinished step ended: failed, or cut short.
 func EndWord(err error) string {
 	if executor.IsCutShort(err) {
-		return "cut short"
+		return "interrupted"
 	}
 	return "failed"
 }

@@ -65,7 +65,7 @@ func (e explainer) withheld(u state.Unobserved) bool {
 	if !config.Covers(e.at.Target, u.Target) {
 		return false
 	}
-	e.Line(e.Bold(ui.Clean(u.Target.String())), " could not be looked at, and is left alone.")
+	e.Line(e.Bold(ui.Clean(u.Target.String())), " could not be observed, and is left alone.")
 	e.Line("  ", ui.Wrap(sentenceOf(u.Reason), e.Width-2, "  "))
 	if u.Remedy != "" {
 		e.Line("  ", ui.Wrap("To do: "+sentenceOf(u.Remedy), e.Width-2, "  "))

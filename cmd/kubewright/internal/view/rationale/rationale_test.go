@@ -37,7 +37,7 @@ func TestExplain(t *testing.T) {
 		{viewtest.CreatePlan, "cluster.prod/bootstrap-token", []string{"step cluster.prod/bootstrap-token,", "step cluster.prod/bootstrap-token@joined,"}, nil, false},
 		{viewtest.CreatePlan, "cluster.prod/bootstrap-token@joined", []string{"step cluster.prod/bootstrap-token@joined,"}, []string{"step cluster.prod/bootstrap-token,"}, false},
 		// Of what could not be looked at it is said why nothing is planned.
-		{viewtest.DriftPlan, `node.worker["10.77.0.22"]/kubelet-start`, []string{"could not be looked at, and is left alone", "i/o timeout after 10s.", "To do: Bring the host back"}, []string{"knows no"}, false},
+		{viewtest.DriftPlan, `node.worker["10.77.0.22"]/kubelet-start`, []string{"could not be observed, and is left alone", "i/o timeout after 10s.", "To do: Bring the host back"}, []string{"knows no"}, false},
 		{viewtest.DriftPlan, `node.cp["cp2"]/control-plane`, []string{`args.v: "10" -> null`, `args.v: null -> "10"`, "was changed outside of kubewright since the last apply"}, nil, false},
 		{viewtest.ImportPlan, "cluster.prod", []string{"cluster.prod will be imported (Kubernetes 1.36.3).", "imported from ssh://root@10.77.0.11"}, nil, false},
 		{viewtest.ImportPlan, `node.worker["10.77.0.22"]`, []string{`has moved from node.batch["w2"]`}, nil, false},

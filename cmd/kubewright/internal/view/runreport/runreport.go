@@ -52,7 +52,7 @@ func UnfinishedNote(plan *planner.Plan) string {
 	for _, u := range plan.Withheld {
 		names = append(names, ui.Clean(u.Target.String()))
 	}
-	return ui.CommaList(names) + " could not be looked at, so that what differs there is still to be done. " +
+	return ui.CommaList(names) + " could not be observed, so that what differs there is still to be done. " +
 		"Run kubewright " + outline.ApplyCommand(plan) + " again when what is missing answers."
 }
 
@@ -179,7 +179,7 @@ func (p printer) nextSteps(o ui.Options) {
 	p.Line()
 	next, command := "What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.", outline.Command(p.plan, o)
 	if p.outcome.Overtaken {
-		next = "Another run has begun, or somebody has let one in. What this one has done is found on the hosts. See what a plan says before you go on: it may undo what the other one does."
+		next = "Another run has begun, or was let in. What this one has done is found on the hosts. See what a plan says before you go on: it may undo what the other one does."
 		command = "kubewright plan"
 	}
 	p.Prose(next)
@@ -199,7 +199,7 @@ func RunStatus(plan *planner.Plan, outcome *executor.Outcome) (head, steps strin
 	for _, c := range []struct {
 		n    int
 		word string
-	}{{outcome.Failed - cut, " failed"}, {cut, " cut short"}, {outcome.Skipped, " skipped"}, {outcome.Cancelled, " not started"}} {
+	}{{outcome.Failed - cut, " failed"}, {cut, " interrupted"}, {outcome.Skipped, " skipped"}, {outcome.Cancelled, " not started"}} {
 		if c.n > 0 {
 			parts = append(parts, strconv.Itoa(c.n)+c.word)
 		}

@@ -68,7 +68,7 @@ func TestRareSentencesRunreport(t *testing.T) {
 		"a key for certificates": viewtest.Shows(func(w io.Writer) error {
 			return runreport.CertificateKey(w, viewtest.Prod, state.NewSecret([]byte("00ff")), o)
 		}, "The certificates of cluster.prod are in the cluster for two hours, encrypted with this key. It is shown once and kept nowhere.", "kubeadm join … --control-plane --certificate-key 00ff"),
-		"a run that another one has ended": viewtest.Shows(overtaken, "no reason was given", "Another run has begun, or somebody has let one in. What this one has done is found on the hosts."),
+		"a run that another one has ended": viewtest.Shows(overtaken, "no reason was given", "Another run has begun, or was let in. What this one has done is found on the hosts."),
 		"what does not run yet": viewtest.Shows(func(w io.Writer) error {
 			return runreport.NotConverged(w, viewtest.StepOf(planner.Wait{For: planner.WaitStaticPod}), o)
 		}, "kubewright plan shows whether it does by now; what stays down says why in its log on the host. These steps would wait for it:\n"),

@@ -50,7 +50,7 @@ func Forgetting(w io.Writer, targets []Forgotten, dry bool, o ui.Options) error 
 		protected = protected || f.Protected
 	}
 	p.Line()
-	p.Prose("They go on as they are. What is still in the configuration is found on its host by the next plan, and known again with the next apply; what is not is nobody's any more: kubewright neither looks at it nor ever removes it.")
+	p.Prose("They stay as they are. What is still in the configuration is found on its host by the next plan, and known again with the next apply; what is not is unmanaged: kubewright neither observes it nor ever removes it.")
 	if protected {
 		p.Prose("With a target goes what the state remembers of its prevent_destroy = true.")
 	}

@@ -100,6 +100,6 @@ func TestRareSentencesStateview(t *testing.T) {
 		"an empty state": viewtest.Shows(func(w io.Writer) error { return stateview.Print(w, &state.State{}, o) }, "The state is empty: nothing is there, or nothing was applied yet.\n"),
 		"names that the state gives up": viewtest.Shows(func(w io.Writer) error {
 			return stateview.Forgetting(w, []stateview.Forgotten{{Target: viewtest.W21}}, false, o)
-		}, "The state would forget, without touching any host:\n", "They go on as they are.", "what is not is nobody's any more: kubewright neither looks at it nor ever removes it."),
+		}, "The state would forget, without touching any host:\n", "They stay as they are.", "what is not is unmanaged: kubewright neither observes it nor ever removes it."),
 	})
 }
