@@ -327,7 +327,7 @@ func TestStoppedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := cmd.Wait()
-	if words := strings.Join(strings.Fields(out.String()), " "); err == nil || !strings.Contains(words, "ended this run's lock") {
+	if words := strings.Join(strings.Fields(out.String()), " "); err == nil || !strings.Contains(words, "this run's lock was ended") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	if stateOf(t, f) != before || listing(t, f) != world {

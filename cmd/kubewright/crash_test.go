@@ -472,7 +472,7 @@ func (f folder) killedAt(t *testing.T, command string, at moment) {
 		}
 		// What it has started last gets ready.
 		f.must(t, "sim", "edit", crashHosts[0], "time", "1m")
-		if !strings.Contains(out, "Not everything is done") && !strings.Contains(out, "could not be observed") {
+		if !strings.Contains(out, "Some changes are pending") && !strings.Contains(out, "could not be observed") {
 			break
 		}
 	}

@@ -406,7 +406,7 @@ func TestLinkOutside(t *testing.T) {
 	}
 	_, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
 	if len(diags) != 1 || diags[0].Detail != "shared.hcl: it is a link that leads out of the configuration folder, and nothing outside is read. Put a copy in the place of the link; values of variables can come from elsewhere with -var-file. "+
-		"Each file whose name ends in .hcl or .hcl.json is read: put that right, or give it another name." {
+		"Each file whose name ends in .hcl or .hcl.json is read: correct it, or give it another name." {
 		t.Fatalf("got %v", diags)
 	}
 }

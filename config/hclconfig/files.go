@@ -148,7 +148,7 @@ func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
 	for _, name := range names {
 		b, err := f.read(name)
 		if err != nil {
-			diags.Append(diag.Errorf("Cannot read file", "%s: %s. Each file whose name ends in .hcl or .hcl.json is read: put that right, or give it another name.", name, err))
+			diags.Append(diag.Errorf("Cannot read file", "%s: %s. Each file whose name ends in .hcl or .hcl.json is read: correct it, or give it another name.", name, err))
 			continue
 		}
 		if f.size > maxParsed {

@@ -202,7 +202,7 @@ func TestEncodings(t *testing.T) {
 		{"x.hcl", "locals {\n  a = \"x\x00y\"\n}\n", "x.hcl:2: error: Invalid character encoding: There is a zero byte, which no text has. Take it out, or save the file as UTF-8 if it is in another encoding."},
 		{"x.hcl.json", `{"locals": {"a": 1},}`, "x.hcl.json:1: error: Trailing comma in object: JSON does not permit a trailing comma after the final property in an object."},
 		{"x.hcl.json", "null", "x.hcl.json:1: error: Root value must be object: The root value in a JSON-based configuration must be either a JSON object or a JSON array of objects."},
-		{"x\xff.hcl", "", "error: Cannot read file: x\xff.hcl: its name is no text in UTF-8. Each file whose name ends in .hcl or .hcl.json is read: put that right, or give it another name."},
+		{"x\xff.hcl", "", "error: Cannot read file: x\xff.hcl: its name is no text in UTF-8. Each file whose name ends in .hcl or .hcl.json is read: correct it, or give it another name."},
 	} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"main.hcl": base, tt.name: tt.text} {

@@ -67,7 +67,7 @@ func (s *site) renewal() {
 	s.eventually("certificates are due", func() (string, bool) {
 		r := s.run("plan", "-detailed-exitcode", "-no-color")
 		// Ten on each, and super-admin.conf on the first.
-		return r.out, r.code == 2 && strings.Count(r.out, "ends 2") == 11+10 && strings.Contains(r.out, "(the same for cp3)")
+		return r.out, r.code == 2 && strings.Count(r.out, "expires 2") == 11+10 && strings.Contains(r.out, "(the same for cp3)")
 	})
 	server, controller, etcd := s.onPlanes(pidOf+"kube-apiserver"), s.onPlanes(pidOf+"kube-controller"), s.onPlanes(pidOf+"etcd")
 	old := s.onPlanes(served)

@@ -151,7 +151,7 @@ func (s *site) blockedDrain() {
 	s.workers = nil
 	s.configure()
 	r := s.run("plan", "-no-color")
-	wantContains(s.t, r.out, "Node cannot be drained", "PodDisruptionBudget default/shop wants 2 of 2 pods to stay and so never allows")
+	wantContains(s.t, r.out, "Node cannot be drained", "PodDisruptionBudget default/shop requires 2 of 2 pods to stay and so never allows")
 	apply(1)
 	budget("1/1/2")
 	r = s.must("plan", "-no-color")

@@ -33,7 +33,7 @@ func TestKilledUpgrade(t *testing.T) {
 			s.killedOnce("apply", s.planes[0].Name, "! test -e "+apiServerFile)
 			// The only control plane comes back first; the rest is for the next apply.
 			r := s.must("apply", "-auto-approve", "-no-color")
-			wantContains(t, r.out, "Not everything is done", "Run kubewright apply again")
+			wantContains(t, r.out, "Some changes are pending", "Run kubewright apply again")
 		})
 	})
 	s.killedInEach([]string{

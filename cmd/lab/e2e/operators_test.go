@@ -294,7 +294,7 @@ func (s *site) standStill(ada, grace *site) {
 	if code != 5 { // locked
 		s.t.Errorf("the run that stood still: exit code %d, want 5", code)
 	}
-	wantContains(s.t, out, "ended this run's lock", "The state was written to", "kubewright.errored.state.json")
+	wantContains(s.t, out, "this run's lock was ended", "The state was written to", "kubewright.errored.state.json")
 	// The host refuses the older token, unless the take-over outlasted the patience with a silent host.
 	if !strings.Contains(out, "has begun there, this is run") && !strings.Contains(out, "the host has not answered the request to open a session for 2m0s") {
 		s.t.Errorf("the step was not refused by its host:\n%s", out)

@@ -34,7 +34,7 @@ func adminAccess(ctx context.Context, s *session.Session, c *config.Cluster, t s
 	server, applied := pki.AdminServers(s.Config, s.Recorded, c.Label)
 	moving = a.Server != server
 	if moving && !slices.Contains(applied, a.Server) {
-		return a, false, refusedFile(c, t, pki.AdminKubeconfig, "it names the server %q, and the cluster's endpoint is %s. kubewright plan shows the difference, and kubewright apply sets it right.", a.Server, server)
+		return a, false, refusedFile(c, t, pki.AdminKubeconfig, "it names the server %q, and the cluster's endpoint is %s. kubewright plan shows the difference, and kubewright apply corrects it.", a.Server, server)
 	}
 	return a, moving, nil
 }

@@ -150,7 +150,7 @@ func (a *annotationList) resource(x outline.ReviewedResource) {
 		for _, it := range p.Items {
 			outside, it := splitOutside(it)
 			if outside.Mends() {
-				a.add("warning", planner.ReasonDrift+", and put right", originOf(outside.Change), of, itemLines(outside)...)
+				a.add("warning", planner.ReasonDrift+", and corrected", originOf(outside.Change), of, itemLines(outside)...)
 			}
 			origin := originOf(it.Change)
 			switch {

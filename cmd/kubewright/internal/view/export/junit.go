@@ -66,7 +66,7 @@ func junit(w io.Writer, plan *planner.Plan, o ui.Options) error {
 		s := junitSuite{Name: "changed outside of kubewright"}
 		for _, d := range r.Drift {
 			c := itemCase(d)
-			c.Failure = &junitProblem{Type: "drift", Message: "changed outside of kubewright, and left so by the plan", Text: c.Output}
+			c.Failure = &junitProblem{Type: "drift", Message: "changed outside of kubewright; the plan does not correct it", Text: c.Output}
 			c.Output = ""
 			s.add(c)
 		}
@@ -148,7 +148,7 @@ func suiteOf(x outline.ReviewedResource) junitSuite {
 		for _, it := range p.Items {
 			c := itemCase(it)
 			if it.Mends() {
-				c.Failure = &junitProblem{Type: "drift", Message: planner.ReasonDrift + "; the plan puts it right", Text: c.Output}
+				c.Failure = &junitProblem{Type: "drift", Message: planner.ReasonDrift + "; the plan corrects it", Text: c.Output}
 				c.Output = ""
 			}
 			s.add(c)

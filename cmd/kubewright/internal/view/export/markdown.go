@@ -181,7 +181,7 @@ func (m *markdownPage) drift(r *outline.Review) {
 	if len(r.Drift) == 0 {
 		return
 	}
-	m.WriteString("**Changed outside of kubewright, and left so by this plan**: " + ui.Plural(len(r.Drift), "item") + "\n\n")
+	m.WriteString("**Changed outside of kubewright, and not corrected by this plan**: " + ui.Plural(len(r.Drift), "item") + "\n\n")
 	var lines []string
 	for _, d := range r.Drift {
 		lines = append(lines, diffText([]diffview.LaidLine{{Sym: ui.Unchanged, Text: ui.Clean(d.Address.Step().String())}})...)

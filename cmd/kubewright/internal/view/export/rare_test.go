@@ -38,6 +38,6 @@ func TestRareSentencesExport(t *testing.T) {
 		"more steps than are looked at":          viewtest.Shows(as("html", viewtest.ManySteps(3001)), "<p>The plan has 3001 steps, too many to draw.</p>"),
 		"a member that leaves":                   viewtest.Shows(as("text", viewtest.StepOf(planner.RemoveEtcdMember{}, planner.Cordon{Node: "w1"}, planner.SetSysctl{})), "takes it out of etcd, lets no more pods in, puts kernel settings back\n"),
 		"nothing to destroy":                     viewtest.Shows(as("text", &planner.Plan{Destroy: true}), "No changes. No objects need to be destroyed.", "Either you have not created anything yet or everything was already destroyed."),
-		"a part of a plan":                       viewtest.Shows(as("markdown", partly()), "-exclude=", ", which leaves out what is meant and what needs that: cluster.prod/upload-config."),
+		"a part of a plan":                       viewtest.Shows(as("markdown", partly()), "-exclude=", ", which leaves out the excluded resources and what needs that: cluster.prod/upload-config."),
 	})
 }

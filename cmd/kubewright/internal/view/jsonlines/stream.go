@@ -132,7 +132,7 @@ func (j *Stream) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 	}
 	j.summary(operation, plan, runreport.CompletedSentence(plan))
 	if text := runreport.UnfinishedNote(plan); text != "" {
-		j.Diagnostics(diag.Diagnostics{diag.Warningf("Not everything is done", "%s", text)}, nil)
+		j.Diagnostics(diag.Diagnostics{diag.Warningf("Some changes are pending", "%s", text)}, nil)
 	}
 	if outcome != nil {
 		j.timing(plan, outcome)

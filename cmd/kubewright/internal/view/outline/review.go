@@ -251,7 +251,7 @@ func (r *Review) Notes() [][2]string {
 		out = append(out, [2]string{"Time", text})
 	}
 	if r.Restricted() {
-		out = append(out, [2]string{"Part", "The plan covers a part only: " + ui.CommaList(restrictions(r.Plan)) + excludedNote(r.Plan) + "."})
+		out = append(out, [2]string{"Part", "The plan covers only a part of the configuration: " + ui.CommaList(restrictions(r.Plan)) + excludedNote(r.Plan) + "."})
 	}
 	if text := InterruptedNote(r.Plan); text != "" {
 		out = append(out, [2]string{"Interrupted", text})
@@ -278,7 +278,7 @@ func oneLine(s string) string {
 // excludedNote returns what -exclude leaves out beyond what it names.
 func excludedNote(plan *planner.Plan) string {
 	if also := ExcludedDependents(plan); also != "" {
-		return ", which leaves out what is meant" + also
+		return ", which leaves out the excluded resources" + also
 	}
 	return ""
 }
@@ -303,7 +303,7 @@ func (r *Review) CorrectedDrift() string {
 	if n == 0 {
 		return ""
 	}
-	return ui.Plural(n, "item") + " changed outside kubewright since the last apply: the plan corrects that"
+	return ui.Plural(n, "item") + " changed outside of kubewright since the last apply: the plan corrects that"
 }
 
 // Word returns what happens to a resource in the words of the plan's summary.

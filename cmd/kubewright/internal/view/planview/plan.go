@@ -238,11 +238,7 @@ func (p printer) drift() {
 	p.Line(p.Bold("Note: "), "Objects have changed outside of kubewright")
 	p.Line()
 	if corrected > 0 {
-		what := "1 item was changed outside kubewright and is"
-		if corrected > 1 {
-			what = ui.Plural(corrected, "item") + " were changed outside kubewright and are"
-		}
-		p.Prose("Of what the last apply left, " + what + " put right by this plan; look for \"" + diffview.OutsideNote + "\" below.")
+		p.Prose("This plan corrects " + ui.Plural(corrected, "item") + " that changed since the last apply; look for \"" + diffview.OutsideNote + "\" below.")
 		p.Line()
 	}
 	if len(left) > 0 {

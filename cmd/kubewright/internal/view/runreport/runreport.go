@@ -35,7 +35,7 @@ func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o ui.O
 	p.Line(p.BoldGreen(CompletedSentence(plan)))
 	if text := UnfinishedNote(plan); text != "" {
 		p.Line()
-		p.Prose("Not everything is done: " + text)
+		p.Prose("Some changes are pending: " + text)
 	}
 	if outcome != nil {
 		p.timing()
@@ -52,8 +52,12 @@ func UnfinishedNote(plan *planner.Plan) string {
 	for _, u := range plan.Withheld {
 		names = append(names, ui.Clean(u.Target.String()))
 	}
-	return ui.CommaList(names) + " could not be observed, so that what differs there is still to be done. " +
-		"Run kubewright " + outline.ApplyCommand(plan) + " again when what is missing answers."
+	pending, reachable := "its changes are", "it is"
+	if len(names) > 1 {
+		pending, reachable = "their changes are", "they are"
+	}
+	return ui.CommaList(names) + " could not be observed, so " + pending + " still to be applied. " +
+		"Run kubewright " + outline.ApplyCommand(plan) + " again when " + reachable + " reachable."
 }
 
 // CompletedSentence returns the sentence that ends an applied plan.

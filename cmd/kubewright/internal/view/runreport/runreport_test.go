@@ -64,7 +64,7 @@ func TestRareSentencesRunreport(t *testing.T) {
 		return runreport.Incomplete(w, viewtest.CreatePlan(), outcome, o)
 	}
 	viewtest.CheckSentences(t, map[string]viewtest.Sentences{
-		"what was left alone": viewtest.Shows(func(w io.Writer) error { return runreport.Complete(w, viewtest.DriftPlan(), nil, o) }, "Run kubewright apply again when what is missing answers."),
+		"what was left alone": viewtest.Shows(func(w io.Writer) error { return runreport.Complete(w, viewtest.DriftPlan(), nil, o) }, "Run kubewright apply again when it is reachable."),
 		"a key for certificates": viewtest.Shows(func(w io.Writer) error {
 			return runreport.CertificateKey(w, viewtest.Prod, state.NewSecret([]byte("00ff")), o)
 		}, "The certificates of cluster.prod are in the cluster for two hours, encrypted with this key. It is shown once and kept nowhere.", "kubeadm join … --control-plane --certificate-key 00ff"),
