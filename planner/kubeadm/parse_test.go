@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/planner/kubeadm"
+	"github.com/kubewright/kubewright/planner/kubeadm/kubeadmtest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -278,14 +279,23 @@ func FuzzReadClusterConfiguration(f *testing.F) {
 func TestHash(t *testing.T) {
 	t.Parallel()
 	same, all := 0, 0
+	goldens := kubeadmtest.NewGoldens(filepath.Join("testdata", "oracle"))
 	for _, version := range []string{"1.34.9", "1.35.8", "1.36.3", "1.37.1"} {
 		for line := range strings.Lines(string(read(t, "testdata/hashes/"+version))) {
 			want, path, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if strings.Contains(path, "environment/init/etc/kubernetes/manifests/kube-controller-manager.yaml") {
 				continue // refers to a ConfigMap, which a kubelet refuses in a static pod
 			}
-			content := read(t, "testdata/oracle/"+path)
-			got := kubeadm.StaticPodHash(content, "/etc/kubernetes/manifests/"+filepath.Base(path), "cp1", version)
+			golden := strings.SplitN(path, "/", 3)
+			files, err := goldens.Texts(golden[0], golden[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, ok := files[golden[2]]
+			if !ok {
+				t.Fatalf("no golden has %s", path)
+			}
+			got := kubeadm.StaticPodHash([]byte(content), "/etc/kubernetes/manifests/"+filepath.Base(path), "cp1", version)
 			if all++; got == want {
 				same++
 			} else {

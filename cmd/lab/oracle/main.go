@@ -14,6 +14,9 @@
 //
 //	CGO_ENABLED=0 go build -o /tmp/oracle ./cmd/lab/oracle
 //	/tmp/oracle [-check] [-version 1.36.3] [-case default]
+//
+// A golden is kept by its difference from others. With -whole FOLDER all of its files
+// are written there, for what reads them as files (podtypes), and kubeadm is not asked.
 package main
 
 import (
@@ -50,6 +53,7 @@ func exit(err error) {
 type options struct {
 	version, name string
 	programs, out string
+	whole         string
 	keep, check   bool
 }
 
@@ -61,6 +65,7 @@ func run(args []string) error {
 	f.StringVar(&o.name, "case", "", "a regular expression that the whole name of a case matches; default all")
 	f.StringVar(&o.programs, "programs", filepath.Join(home, "kubewright-lab", "programs"), "folder with kubernetes-vVERSION/kubeadm")
 	f.StringVar(&o.out, "out", "planner/kubeadm/testdata/oracle", "folder of the goldens")
+	f.StringVar(&o.whole, "whole", "", "folder to write goldens to with all of their files, instead of asking kubeadm")
 	f.BoolVar(&o.check, "check", false, "write nothing: tell whether the goldens are what kubeadm writes now")
 	f.BoolVar(&o.keep, "keep", false, "keep the roots in which kubeadm ran")
 	if err := f.Parse(args); err != nil {
@@ -70,7 +75,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if os.Getuid() != 0 {
+	if o.whole == "" && os.Getuid() != 0 {
 		return errors.New("cannot make a root for kubeadm without being root")
 	}
 	var failures []string
@@ -79,7 +84,11 @@ func run(args []string) error {
 		if o.version != "" && o.version != r.Version || o.name != "" && !name.MatchString(r.Case.Name) {
 			continue
 		}
-		if err := o.ask(r.Version, r.Case.Name, &total); err != nil {
+		do := func() error { return o.ask(r.Version, r.Case.Name, &total) }
+		if o.whole != "" {
+			do = func() error { return o.writeWhole(r.Version, r.Case.Name) }
+		}
+		if err := do(); err != nil {
 			failures = append(failures, r.Version+"/"+r.Case.Name)
 			fmt.Fprintf(os.Stderr, "%s/%s: %v\n", r.Version, r.Case.Name, err)
 			continue
@@ -95,12 +104,29 @@ func run(args []string) error {
 	return nil
 }
 
+// writeWhole writes all files of a golden.
+func (o options) writeWhole(version, name string) error {
+	files, err := kubeadmtest.NewGoldens(o.out).Texts(version, name)
+	if err != nil {
+		return err
+	}
+	for path, content := range files {
+		path = filepath.Join(o.whole, version, name, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tally counts what was compared.
 type tally struct{ cases, files, equal int }
 
 // ask runs kubeadm for one case and keeps what it wrote, or compares it with
-// what is kept. The goldens of all cases rest on the first one's, so that has to
-// be there.
+// what is kept. A golden is kept by its difference from others, which have to be there.
 func (o options) ask(version, name string, total *tally) error {
 	root, err := os.MkdirTemp("", "oracle-")
 	if err != nil {

@@ -88,132 +88,6 @@ func (h *HostFiles) add(name string, content []byte) error {
 	return nil
 }
 
-// A golden is kept as the files in which it differs from its base: that of the
-// case "default" of the same version, whose base is that of baseVersion. What
-// the base has and the golden has not is listed in a file called absent.
-const (
-	baseVersion = "1.36.3"
-	baseCase    = "default"
-	absentFile  = "absent"
-)
-
-func baseOf(version, name string) (string, string, bool) {
-	switch {
-	case name != baseCase:
-		return version, baseCase, true
-	case version != baseVersion:
-		return baseVersion, baseCase, true
-	}
-	return "", "", false
-}
-
-// Goldens are those below a folder. They remember what many of them share.
-type Goldens struct {
-	root    string
-	bases   map[string]map[string]string
-	objects map[string]map[string]any
-}
-
-// NewGoldens names the folder.
-func NewGoldens(root string) *Goldens {
-	return &Goldens{root: root, bases: map[string]map[string]string{}, objects: map[string]map[string]any{}}
-}
-
-// Write keeps a golden, replacing what is there. Its base must be there already.
-func (s *Goldens) Write(version, name string, g *Golden) error {
-	base := map[string]string{}
-	if v, n, ok := baseOf(version, name); ok {
-		var err error
-		if base, err = s.base(v, n); err != nil {
-			return fmt.Errorf("cannot read the base: %w", err)
-		}
-	}
-	dir := filepath.Join(s.root, version, name)
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	files, absent := g.files(), []string{}
-	for path, content := range base {
-		if now, ok := files[path]; !ok {
-			absent = append(absent, path+"\n")
-		} else if now == content {
-			delete(files, path)
-		}
-	}
-	slices.Sort(absent)
-	files[absentFile] = strings.Join(absent, "")
-	for path, content := range files {
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Compare counts the files of a golden and names those in which it differs from
-// the one that is kept, in order. It writes nothing.
-func (s *Goldens) Compare(version, name string, g *Golden) (files int, differing []string, err error) {
-	kept, err := s.files(version, name)
-	if err != nil {
-		return 0, nil, err
-	}
-	now := g.files()
-	all := maps.Clone(kept)
-	maps.Copy(all, now)
-	for _, path := range slices.Sorted(maps.Keys(all)) {
-		before, was := kept[path]
-		after, is := now[path]
-		if was != is || before != after {
-			differing = append(differing, path)
-		}
-	}
-	return len(all), differing, nil
-}
-
-// base reads the files of a golden on which others rest, once.
-func (s *Goldens) base(version, name string) (map[string]string, error) {
-	if files, ok := s.bases[version]; ok {
-		return files, nil
-	}
-	files, err := s.files(version, name)
-	if err == nil {
-		s.bases[version] = files
-	}
-	return files, err
-}
-
-// files reads the files of a golden, with those of its base.
-func (s *Goldens) files(version, name string) (map[string]string, error) {
-	dir := filepath.Join(s.root, version, name)
-	absent, err := os.ReadFile(filepath.Join(dir, absentFile))
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]string{}
-	if v, n, ok := baseOf(version, name); ok {
-		base, err := s.base(v, n)
-		if err != nil {
-			return nil, err
-		}
-		files = maps.Clone(base)
-	}
-	for path := range strings.Lines(string(absent)) {
-		delete(files, strings.TrimSpace(path))
-	}
-	return files, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == absentFile {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		files[strings.TrimPrefix(path, dir+"/")] = string(content)
-		return err
-	})
-}
-
 // files lays a golden out: lists as text, everything else a file of its own.
 func (g *Golden) files() map[string]string {
 	out := map[string]string{"images": lines(g.Images)}
@@ -273,7 +147,7 @@ func objectName(o map[string]any) string {
 
 // Read reads what Write kept. The objects are shared: they must not be changed.
 func (s *Goldens) Read(version, name string) (*Golden, error) {
-	files, err := s.files(version, name)
+	files, err := s.files(goldenName{version, name})
 	if err != nil {
 		return nil, err
 	}
